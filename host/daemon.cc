@@ -149,11 +149,11 @@ void Daemon::adopt_services() {
 Services::Judge Daemon::judge_of_services() const {
   return [this](const ServiceKey& service, const ProgramCommand& command) -> Result<ProgramCommand> {
     const auto module = std::ranges::find(config_.modules, service.module, &ModuleConfig::name);
-    if (module != config_.modules.end()) return ProgramRules(*module).renew(command);
+    if (module != config_.modules.end()) return ProgramRules(*module, config_.node.roots.driver).renew(command);
     // It drains with the permissions that it had, or got another name.
     if (supervisors_) return command;
     for (const ModuleConfig& other : config_.modules)
-      if (auto renewed = ProgramRules(other).renew(command)) return renewed;
+      if (auto renewed = ProgramRules(other, config_.node.roots.driver).renew(command)) return renewed;
     return fail(Code::kPermissionDenied, "no [[module]] allows '{}' any more: add it to the key programs of one",
                 command.file.native());
   };

@@ -43,7 +43,7 @@ Keys changed_restart_keys(const Config& running, const Config& wanted) {
           pair("node.numa_attribute", &NodeConfig::numa_attribute), pair("node.instance", &NodeConfig::instance));
   compare(running.node.roots, wanted.node.roots, keys, pair("node.sysfs_root", &NodeRoots::sysfs),
           pair("node.procfs_root", &NodeRoots::procfs), pair("node.devfs_root", &NodeRoots::devfs),
-          pair("node.driver_root", &NodeRoots::driver));
+          pair("node.driver_root", &NodeRoots::driver), pair("node.driver_root_on_node", &NodeRoots::driver_on_node));
   compare(running.apiserver, wanted.apiserver, keys, pair("apiserver.kubeconfig", &ApiServerConfig::kubeconfig),
           pair("apiserver.request_timeout", &ApiServerConfig::request_timeout));
   return keys;

@@ -107,6 +107,10 @@ NodeConfig read_node(TableReader table) {
   read_absolute(table, "procfs_root", node.roots.procfs);
   read_absolute(table, "devfs_root", node.roots.devfs);
   read_absolute(table, "driver_root", node.roots.driver);
+  read_optional_path(table, "driver_root_on_node", node.roots.driver_on_node);
+  if (const auto text = table.expanded("driver_root_on_node");
+      text && node.roots.driver == "/" && !node.roots.driver_on_node.empty())
+    table.refuse("driver_root_on_node", text->position, "needs driver_root, the folder at which cardcage sees it");
   read_absolute(table, "services_cgroup", node.services_cgroup);
   read_optional_path(table, "nri_socket", node.nri_socket);
   static constexpr std::pair<std::string_view, NumaAttribute> kNumaAttributes[] = {{"scalar", NumaAttribute::kScalar},

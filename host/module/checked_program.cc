@@ -5,6 +5,8 @@
 #include <array>
 #include <cerrno>
 
+#include "host/module/variables.h"
+
 namespace cardcage {
 namespace {
 
@@ -43,7 +45,7 @@ std::string CheckedProgram::path_by(int folder) const {
   return is_script_ ? file_.path.native() : fmt::format("/proc/self/fd/{}/{}", folder, file_.path.filename().native());
 }
 
-Result<CheckedProgram> check_program(const fs::path& path) {
+Result<CheckedProgram> check_program(const fs::path& path, const std::vector<std::string>& environment) {
   auto file = find_program(path);
   if (!file) return std::unexpected(file.error());
   auto interpreter = interpreter_of(*file);
@@ -55,6 +57,11 @@ Result<CheckedProgram> check_program(const fs::path& path) {
     interpreter = interpreter_of(*found);
   }
   if (!interpreter) return std::unexpected(interpreter.error());
+  for (const std::string& variable : environment) {
+    if (name_of_variable(variable) != kPreload) continue;
+    const auto found = find_program(variable.substr(kPreload.size() + 1));
+    if (!found) return within(found.error(), "its library '{}'", variable.substr(kPreload.size() + 1));
+  }
   return CheckedProgram(std::move(*file), is_script);
 }
 

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "host/core/trusted_path.h"
 
@@ -18,14 +19,17 @@ class CheckedProgram {
   std::string path_by(int folder) const;
 
  private:
-  friend Result<CheckedProgram> check_program(const std::filesystem::path& file);
+  friend Result<CheckedProgram> check_program(const std::filesystem::path& file,
+                                              const std::vector<std::string>& environment);
   CheckedProgram(WalkedPath file, bool is_script) : file_(std::move(file)), is_script_(is_script) {}
 
   WalkedPath file_;
   bool is_script_;
 };
 
-// [reads the disk] Follows links. A script's interpreter is checked as well.
-Result<CheckedProgram> check_program(const std::filesystem::path& file);
+// [reads the disk] Follows links. A script's interpreter is checked as well, and a library that the environment has the
+// program load before all others.
+Result<CheckedProgram> check_program(const std::filesystem::path& file,
+                                     const std::vector<std::string>& environment = {});
 
 }  // namespace cardcage

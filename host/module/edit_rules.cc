@@ -134,7 +134,7 @@ Status EditRules::check(const DeviceNode& node) const {
                 "device node '{}' cannot be seen from here and therefore not be checked: mount the node's /dev into "
                 "the container of cardcage, and set node.devfs_root if it is not /dev there",
                 path);
-  if (const std::string real = on_node((*found)->path); !matches(*allows_.device_nodes, real))
+  if (const std::string real = roots_.on_node((*found)->path); !matches(*allows_.device_nodes, real))
     return refuse(kDoes, path, real, kKey);
   return check_numbers(node, path, (*found)->about);
 }
@@ -158,7 +158,7 @@ Status EditRules::check(const Mount& mount) const {
   const auto found = find(mount.host_path, [this](const PathStep& step) { return check_replaceable(step); });
   if (!found) return std::unexpected(found.error());
   if (!*found) return {};  // the runtime sees the node, a daemon in a container may not
-  const std::string real = on_node((*found)->path);
+  const std::string real = roots_.on_node((*found)->path);
   return may_mount(*allows_.mounts, real, writable) ? Status{} : refuse(does, mount.host_path, real, "mounts", suffix);
 }
 
@@ -176,7 +176,7 @@ Status EditRules::check(const Hook& hook) const {
   const auto found = find(hook.path, check_step);
   if (!found) return std::unexpected(found.error());
   if (!*found) return {};
-  if (const std::string real = on_node((*found)->path); !matches(*allows_.hooks, real))
+  if (const std::string real = roots_.on_node((*found)->path); !matches(*allows_.hooks, real))
     return refuse(kDoes, hook.path, real, "hooks");
   return check_file(**found);
 }
@@ -196,7 +196,7 @@ Status EditRules::check_variable(const EnvVar& variable) const {
 }
 
 Result<std::optional<WalkedPath>> EditRules::find(const std::string& path, const PathCheck& check) const {
-  auto found = walk(seen_here(path), check);
+  auto found = walk(roots_.seen_here(path), check);
   if (found) return std::optional(std::move(*found));
   if (found.error().code == Code::kNotFound) return std::nullopt;
   return std::unexpected(found.error());
@@ -214,15 +214,6 @@ Status EditRules::check_replaceable(const PathStep& step) const {
               "the user of the module may write to the folder '{0}' and could put another file there: chown root {0} "
               "and chmod go-w {0}",
               step.folder_path.native());
-}
-
-fs::path EditRules::seen_here(const std::string& path) const {
-  return path.starts_with("/dev/") ? roots_.devfs / path.substr(5) : fs::path(path);
-}
-
-std::string EditRules::on_node(const fs::path& path) const {
-  const std::string root = roots_.devfs.native() + "/";
-  return path.native().starts_with(root) ? "/dev/" + path.native().substr(root.size()) : path.native();
 }
 
 }  // namespace cardcage

@@ -31,8 +31,6 @@ class EditRules {
   // Finds the file at a path of the node; nothing if it cannot be seen from here. Fails if the module could replace it.
   Result<std::optional<WalkedPath>> find(const std::string& path, const PathCheck& check) const;
   Status check_replaceable(const PathStep& step) const;
-  std::filesystem::path seen_here(const std::string& path) const;
-  std::string on_node(const std::filesystem::path& path) const;
 
   const AllowedEdits allows_;
   const NodeRoots roots_;

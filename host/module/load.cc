@@ -40,7 +40,7 @@ Result<InProcessModule::Parts> load_and_check(const ModuleConfig& config, const 
 
 NodeWork node_work(const ModuleConfig& config, SharedParts shared) {
   auto make_group = [groups = shared.groups, module = config.name] { return groups ? groups->make(module) : nullptr; };
-  return {std::make_shared<Programs>(config.name, ProgramRules(config), std::move(make_group)),
+  return {std::make_shared<Programs>(config.name, ProgramRules(config, shared.roots.driver), std::move(make_group)),
           std::make_shared<Writes>(config.name, config.writes, std::move(shared.writes)), std::move(shared.services),
           shared.roots, std::make_shared<EditRules>(config, shared.roots)};
 }

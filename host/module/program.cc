@@ -81,7 +81,7 @@ Result<UniqueFd> open_pipe(Output& output) {
 }
 
 Result<Running> start(asio::io_context& core, ProgramCommand command, std::shared_ptr<ControlGroup> group) {
-  const auto program = check_program(command.file);
+  const auto program = check_program(command.file, command.environment);
   if (!program) return within(program.error(), "cannot start '{}'", command.file.native());
   Running running{nullptr, OneShot<bool>(core), std::make_shared<Output>(core), std::make_shared<Output>(core)};
   const auto out = open_pipe(*running.out), err = open_pipe(*running.err);

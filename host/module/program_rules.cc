@@ -20,7 +20,8 @@ bool is_path(std::string_view assignment) { return name_of_variable(assignment) 
 
 }  // namespace
 
-ProgramRules::ProgramRules(const ModuleConfig& config) : files_(config.programs), names_(allowed_edits(config).env) {}
+ProgramRules::ProgramRules(const ModuleConfig& config, std::filesystem::path driver)
+    : files_(config.programs), names_(allowed_edits(config).env), driver_(std::move(driver)) {}
 
 Result<ProgramCommand> ProgramRules::allow(ExecAsk ask) const {
   const auto file = std::ranges::find_if(files_, [&](const auto& path) { return path.filename() == ask.program; });
@@ -32,12 +33,17 @@ Result<ProgramCommand> ProgramRules::renew(ProgramCommand command) const {
   if (std::ranges::find(files_, command.file) == files_.end()) return may_not_run(command.file.native());
   std::erase_if(command.environment, is_path);
   for (const std::string& variable : command.environment)
-    if (auto checked = check_variable(name_of_variable(variable)); !checked) return std::unexpected(checked.error());
+    if (auto checked = check_variable(command, variable); !checked) return std::unexpected(checked.error());
   command.environment.emplace_back(kProgramPath);
   return command;
 }
 
-Status ProgramRules::check_variable(std::string_view name) const {
+// A program of a driver that is in a container finds its libraries by nothing but LD_PRELOAD. A library of the same
+// driver is no other code; that only root could have changed it is checked when the program starts.
+Status ProgramRules::check_variable(const ProgramCommand& command, std::string_view assignment) const {
+  const std::string_view name = name_of_variable(assignment);
+  if (name == kPreload && is_below_driver(command.file) && is_below_driver(assignment.substr(kPreload.size() + 1)))
+    return {};
   if (runs_other_code(name))
     return fail(Code::kPermissionDenied, "the module may not set '{}' for a program: it could run any code",
                 printable(name, kQuotedName));
@@ -45,6 +51,12 @@ Status ProgramRules::check_variable(std::string_view name) const {
   return fail(Code::kPermissionDenied,
               "the module may not set '{}' for a program: add it to the key env of its [[module]]",
               printable(name, kQuotedName));
+}
+
+// False for a list of files: ld.so(8) separates them by ':' and ' '.
+bool ProgramRules::is_below_driver(const std::filesystem::path& file) const {
+  return driver_ != "/" && is_clean_path(file.native()) && file.native().find_first_of(": ") == std::string::npos &&
+         file.native().starts_with(driver_.native() + "/");
 }
 
 }  // namespace cardcage

@@ -19,17 +19,20 @@ struct ProgramCommand {
 
 class ProgramRules {
  public:
-  explicit ProgramRules(const ModuleConfig& config);
+  // `driver`: as NodeRoots::driver.
+  ProgramRules(const ModuleConfig& config, std::filesystem::path driver);
 
   Result<ProgramCommand> allow(ExecAsk ask) const;
   // The command as it may run now; an earlier daemon may have allowed it.
   Result<ProgramCommand> renew(ProgramCommand command) const;
 
  private:
-  Status check_variable(std::string_view name) const;
+  Status check_variable(const ProgramCommand& command, std::string_view assignment) const;
+  bool is_below_driver(const std::filesystem::path& file) const;
 
   std::vector<std::filesystem::path> files_;       // with different names
   std::optional<std::vector<std::string>> names_;  // of variables; nothing = any
+  std::filesystem::path driver_;
 };
 
 }  // namespace cardcage

@@ -2,6 +2,8 @@
 
 #include <fmt/chrono.h>
 
+#include <algorithm>
+
 #include "cardcage/module.h"
 #include "host/core/log.h"
 #include "host/instance/edits_sink.h"
@@ -13,6 +15,18 @@ namespace cardcage {
 // Claims that nobody repeats leave an entry behind. Beyond so many, all counts start again.
 static constexpr std::size_t kMaxAttempts = 10'000;
 static constexpr std::size_t kQuotedName = 80;  // how much of a wrong name an error quotes
+
+// A module names files of a driver as it sees them.
+static void name_paths_of_node(PreparedEdits& edits, const NodeRoots& roots) {
+  const auto rename = [&roots](std::string& path) { path = roots.driver_path_on_node(path); };
+  const auto rename_in = [&rename](Edits& its) {
+    for (Mount& mount : its.mounts) rename(mount.host_path);
+    for (DeviceNode& node : its.device_nodes) rename(node.host_path);
+    for (Hook& hook : its.hooks) rename(hook.path);
+  };
+  rename_in(edits.claim);
+  std::ranges::for_each(edits.allocations, rename_in);
+}
 
 RunningModule::RunningModule(asio::io_context& core, Clock& clock, std::string name, ModuleIdentity identity,
                              OptionValues options, NodeWork node)
@@ -45,6 +59,7 @@ Task<Result<PreparedEdits>> RunningModule::prepare(ModuleClaim claim, Instant de
   auto preparing = attempt<PreparedEdits>(PrepareCall(std::move(claim)), deadline, std::move(journal));
   auto edits = co_await std::move(preparing);
   if (!edits) co_return edits;
+  name_paths_of_node(*edits, node_.roots);
   if (const Status allowed = node_.edits->check(*edits); !allowed) co_return std::unexpected(allowed.error());
   co_return edits;
 }

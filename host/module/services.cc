@@ -53,7 +53,7 @@ Result<Launcher> start_launcher(const ProgramCommand& command, const ServiceOutp
                                 std::shared_ptr<ControlGroup> group) {
   const auto worker = worker_file();
   if (!worker) return std::unexpected(worker.error());
-  const auto program = check_program(command.file);
+  const auto program = check_program(command.file, command.environment);
   if (!program) return within(program.error(), "cannot execute '{}'", command.file.native());
   int pair[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)

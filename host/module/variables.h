@@ -8,6 +8,9 @@ namespace cardcage {
 // The search path of every program that the daemon runs for a module. All its folders are root's.
 constexpr std::string_view kProgramPath = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
 
+// Libraries that a program gets before all others, ld.so(8).
+constexpr std::string_view kPreload = "LD_PRELOAD";
+
 // "NAME" of "NAME=value".
 constexpr std::string_view name_of_variable(std::string_view assignment) {
   return assignment.substr(0, assignment.find('='));

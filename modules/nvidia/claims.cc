@@ -189,7 +189,7 @@ std::string Claims::apply(const cage::Call& call, const cage::Allocation& device
     const Sharing sharing = sharing_of(device);
     if (const auto mode = wanted_mode(sharing); mode && is_whole(target))
       set_compute_mode(driver_.nvml(), driver_.handle(gpu), gpu, *mode);
-    if (sharing.time_slice) set_time_slice(call, host_, gpu.uuid, *sharing.time_slice);
+    if (sharing.time_slice) set_time_slice(call, driver_.smi(), gpu.uuid, *sharing.time_slice);
   }
 
   cage::Edit edit = edits.of(device);
@@ -287,7 +287,7 @@ void Claims::undo_time_slice(const cage::Call& call, const std::string& uuid) {
   if (seen == nullptr || (!seen->fault.empty() && !seen->released)) return;
   find_to_undo(seen->gpu.bus_id);
   try {
-    set_time_slice(call, host_, uuid, kDefaultInterval);
+    set_time_slice(call, driver_.smi(), uuid, kDefaultInterval);
   } catch (const cage::Error& error) {
     host_.warn() << "the time slice of GPU " << seen->gpu.bus_id << " may not be the default: " << error.what();
   }
@@ -426,7 +426,7 @@ void Claims::reset_whole_gpus(const cage::Call& call, const cage::Claim& claim) 
     if (target.gpu == nullptr || !is_whole(target) || device.admin()) continue;
     if (const SeenGpu* seen = find_to_undo(target.gpu->gpu.bus_id)) gpus.push_back(seen->gpu);  // else it needs more
   }
-  if (!gpus.empty()) reset_together(call, host_, driver_, gpus);
+  if (!gpus.empty()) reset_together(call, driver_, gpus);
 }
 
 }  // namespace cardcage::nvidia

@@ -48,6 +48,13 @@ const Inventory& Driver::look() {
   return inventory_;
 }
 
+// A driver that is not in the root has its libraries where no loader looks.
+SmiRunner Driver::smi() const {
+  const auto library = node_.driver_root == "/" ? std::nullopt : find_nvml(node_.driver_root);
+  if (!library) return {.host = host_, .environment = {}};
+  return {.host = host_, .environment = {"LD_PRELOAD=" + library->host.native()}};
+}
+
 void Driver::close() {
   if (!library_) return;
   if (before_close_) before_close_();

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "modules/nvidia/gpu_modes.h"
 #include "modules/nvidia/inventory.h"
 #include "modules/nvidia/node.h"
 #include "modules/nvidia/nvml/library.h"
@@ -35,6 +36,7 @@ class Driver {
   const nvml::Library* opened() const { return library_.get(); }
   // A handle of the GPU. Throws cage::Error.
   nvml::Device handle(const Gpu& gpu);
+  SmiRunner smi() const;
   // Called before the library is closed, for what must not outlive it.
   void before_close(std::function<void()> release) { before_close_ = std::move(release); }
   // Lets go of every GPU: nothing stays open that would keep one from being reset, unbound or given another driver.

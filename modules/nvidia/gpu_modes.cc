@@ -7,10 +7,10 @@ namespace {
 
 constexpr std::chrono::seconds kSettingLimit{15}, kResetLimit{60};
 
-void run_smi(const cage::Call& call, cage::Host host, const std::string& doing, std::vector<std::string> arguments,
+void run_smi(const cage::Call& call, const SmiRunner& smi, const std::string& doing, std::vector<std::string> arguments,
              std::chrono::milliseconds limit) {
-  const cage::ProgramResult result =
-      host.run(call, {.name = "nvidia-smi", .arguments = std::move(arguments), .environment = {}, .limit = limit});
+  const cage::ProgramResult result = smi.host.run(
+      call, {.name = "nvidia-smi", .arguments = std::move(arguments), .environment = smi.environment, .limit = limit});
   if (result.exit_status == 0) return;
   const std::string& said = result.err.empty() ? result.out : result.err;
   throw cage::Error(CAGE_UNAVAILABLE,
@@ -43,15 +43,15 @@ void set_persistent(const nvml::Library& nvml, nvml::Device device, const Gpu& g
             "setting the persistence mode of GPU " + gpu.bus_id);
 }
 
-void set_time_slice(const cage::Call& call, cage::Host host, const std::string& uuid, unsigned interval) {
-  run_smi(call, host, "setting the time slice of GPU " + uuid,
+void set_time_slice(const cage::Call& call, const SmiRunner& smi, const std::string& uuid, unsigned interval) {
+  run_smi(call, smi, "setting the time slice of GPU " + uuid,
           {"compute-policy", "-i", uuid, "--set-timeslice", std::to_string(interval)}, kSettingLimit);
 }
 
-void reset_gpus(const cage::Call& call, cage::Host host, const std::vector<std::string>& bus_ids) {
+void reset_gpus(const cage::Call& call, const SmiRunner& smi, const std::vector<std::string>& bus_ids) {
   std::string list;
   for (const std::string& bus_id : bus_ids) list += (list.empty() ? "" : ",") + bus_id;
-  run_smi(call, host, "resetting GPU " + list, {"--gpu-reset", "-i", list}, kResetLimit);
+  run_smi(call, smi, "resetting GPU " + list, {"--gpu-reset", "-i", list}, kResetLimit);
 }
 
 }  // namespace cardcage::nvidia

@@ -134,7 +134,7 @@ class Nvidia final : public cage::Module {
       throw cage::Error(CAGE_UNAVAILABLE, "the NVIDIA module is quiesced; resume it: cagectl module resume");
     const Gpu gpu = gpu_to_reset(driver_, device, offer_);
     monitor_.forget();
-    reset_together(call, host_, driver_, {gpu});
+    reset_together(call, driver_, {gpu});
     driver_.look();
     monitor_.start_anew(gpu.bus_id);
     host_.rescan();  // its partitions are gone

@@ -55,7 +55,7 @@ Gpu gpu_to_reset(Driver& driver, std::string_view device_id, const Offer& offer)
   return seen.gpu;
 }
 
-void reset_together(const cage::Call& call, cage::Host host, Driver& driver, const std::vector<Gpu>& gpus) {
+void reset_together(const cage::Call& call, Driver& driver, const std::vector<Gpu>& gpus) {
   std::vector<std::string> bus_ids;
   std::vector<Gpu> persistent;
   for (const Gpu& gpu : gpus) {
@@ -70,7 +70,7 @@ void reset_together(const cage::Call& call, cage::Host host, Driver& driver, con
   set_all(false);
   driver.close();
   try {
-    reset_gpus(call, host, bus_ids);
+    reset_gpus(call, driver.smi(), bus_ids);
   } catch (...) {
     set_all(true);
     throw;

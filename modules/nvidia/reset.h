@@ -15,6 +15,6 @@ Gpu gpu_to_reset(Driver& driver, std::string_view device_id, const Offer& offer)
 
 // Resets the GPUs together: those that NVLink connects may need it. Closes the driver, and turns persistence mode off
 // meanwhile. Throws cage::Error.
-void reset_together(const cage::Call& call, cage::Host host, Driver& driver, const std::vector<Gpu>& gpus);
+void reset_together(const cage::Call& call, Driver& driver, const std::vector<Gpu>& gpus);
 
 }  // namespace cardcage::nvidia

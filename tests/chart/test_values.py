@@ -42,7 +42,6 @@ def profile(name: str, overrides: dict | None = None, **labels: str) -> dict:
     (vendor(sha256="1234"), "at '/vendorModules/0/sha256'"),
     # Modules.
     ({}, "no module is enabled: the daemon would have no devices; set modules.NAME.enabled=true"),
-    ({"modules": {"nvidia": {"enabled": True}}}, "modules.nvidia: driverRoot is '/'"),
     ({"modules": {"mock": {"enabled": True, "drivers": [], "resources": []}}}, "module 'mock' has neither drivers nor resources"),
     ({"modules": {"mock": {"enabled": True, "drivers": [{"driver": "a.b"}, {"driver": "a.b"}]}}}, "modules 'mock' and 'mock' both serve 'a.b'"),
     (MOCK | vendor(drivers=[{"driver": "gpu.mock.cardcage.dev"}]), "modules 'mock' and 'acme' both serve 'gpu.mock.cardcage.dev'"),
@@ -59,6 +58,7 @@ def profile(name: str, overrides: dict | None = None, **labels: str) -> dict:
     (profiles(profile("a", x="1"), profile("b", x="1", y="1")), "profiles[1] 'b': its nodeSelector and that of profile 'a' match the same nodes"),
     (profiles(profile("a", {"modules": {"mock": {"enabled": False}}}, x="1")), "no module is enabled (profile 'a')"),
     # The rest.
+    (NVIDIA | {"config": {"node": {"driver_root_on_node": "/x"}}}, "config.node.driver_root_on_node: the pod's mounts must agree"),
     (MOCK | {"config": {"node": {"kubelet_root": "/x"}}}, "config.node.kubelet_root: the pod's mounts must agree with this key"),
     (MOCK | {"serviceAccount": {"create": False}}, "serviceAccount.name is empty"),
     (MOCK | {"metrics": {"podMonitor": {"enabled": True}}}, "metrics.podMonitor.enabled: Prometheus cannot reach metrics.listen '127.0.0.1:9471'"),
@@ -189,3 +189,16 @@ def test_schema_and_values_have_the_same_keys():
 
     compare(schema["properties"], values, "values")
     assert set(schema["properties"]) - set(values) == {"global"}
+
+
+def test_a_driver_of_the_node_is_seen_in_a_folder():
+    """EKS, AKS, DGX OS and kubeadm with packages: the driver is in the node's root. A driver container's has one path everywhere."""
+    rendered = render({"modules": {"nvidia": {"enabled": True}}})
+    assert config(rendered)["node"].items() >= {"driver_root": "/driver-root", "driver_root_on_node": "/"}.items()
+    assert config(rendered)["module"][0]["programs"] == ["/driver-root/usr/bin/nvidia-smi"]
+    volumes = {volume["name"]: volume["hostPath"]["path"] for volume in pod(rendered)["volumes"] if "hostPath" in volume}
+    [mount] = [mount for mount in pod(rendered)["containers"][0]["volumeMounts"] if mount["name"] == "driver-root"]
+    assert volumes["driver-root"] == "/"
+    assert mount == {"name": "driver-root", "mountPath": "/driver-root", "readOnly": True, "mountPropagation": "HostToContainer"}
+    assert "driver_root_on_node" not in config(render(NVIDIA))["node"] and config(render(NVIDIA))["node"]["driver_root"] == "/run/nvidia/driver"
+    assert "driver-root" not in {volume["name"] for volume in pod(render(MOCK))["volumes"]}, "nobody else sees the node's root"

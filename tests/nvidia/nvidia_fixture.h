@@ -27,7 +27,11 @@ class NvidiaFixture : public HardwareFixture {
   // A new instance, which knows nothing of an earlier one.
   Status start_again(const Options& options = {}) {
     let_go();
-    roots = {.sysfs = gpus->sysfs(), .procfs = gpus->procfs(), .devfs = gpus->devfs(), .driver = gpus->driver_root()};
+    roots = {.sysfs = gpus->sysfs(),
+             .procfs = gpus->procfs(),
+             .devfs = gpus->devfs(),
+             .driver = gpus->driver_root(),
+             .driver_on_node = driver_on_node};
     ModuleConfig wanted = config("libcardcage_nvidia.so", options);
     wanted.programs = {gpus->driver_root() / "usr/bin/nvidia-smi", built_program("cardcage-nvidia-mps")};
     wanted.writes = writes_allowed;
@@ -56,6 +60,7 @@ class NvidiaFixture : public HardwareFixture {
   void pass_looks(int looks) { pass_ticks(looks * kTicksPerLook); }
 
   std::unique_ptr<FakeGpus> gpus;
+  std::string driver_on_node;          // NodeRoots
   std::shared_ptr<Services> services;  // for tests that start some
 };
 

@@ -50,12 +50,9 @@
 {{- if and (not .modules) (not (contains "[[module]]" $values.config.extraToml)) }}
 {{- fail (printf "no module is enabled%s: the daemon would have no devices; set modules.NAME.enabled=true for nvidia, fpga, nic or mock, or add to vendorModules" $of) }}
 {{- end }}
-{{- if and $values.modules.nvidia.enabled (eq $values.driverRoot "/") }}
-{{- fail (printf "modules.nvidia%s: driverRoot is '/', and the daemon's container does not see the driver of the node's root; where a container of the GPU Operator installs the driver set driverRoot=/run/nvidia/driver" $of) }}
-{{- end }}
 {{- $node := include "cardcage.node" . | fromJson }}
 {{- range $key, $_ := $values.config.node }}
-{{- if or (hasKey $node $key) (has $key (list "hooks_dir" "features_dir" "services_cgroup" "nri_socket" "state_dir" "run_dir")) }}
+{{- if or (hasKey $node $key) (has $key (list "driver_root_on_node" "hooks_dir" "features_dir" "services_cgroup" "nri_socket" "state_dir" "run_dir")) }}
 {{- fail (printf "config.node.%s%s: the pod's mounts must agree with this key, so the chart sets it; use the value for it, such as kubeletRootDir, cdiDir or driverRoot" $key $of) }}
 {{- end }}
 {{- end }}

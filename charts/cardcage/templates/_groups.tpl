@@ -63,7 +63,7 @@ Expects the values of the group.
 {{- define "cardcage.needs.mock" }}{}{{ end }}
 
 {{- define "cardcage.needs.nvidia" }}
-{{- $programs := list (printf "%s/usr/bin/nvidia-smi" (trimSuffix "/" .driverRoot)) }}
+{{- $programs := list (printf "%s/usr/bin/nvidia-smi" (include "cardcage.driverFolder" . | trimSuffix "/")) }}
 {{- if .modules.nvidia.mps }}{{ $programs = append $programs "/usr/bin/cardcage-nvidia-mps" }}{{ end }}
 {{- dict "programs" $programs | toJson }}
 {{- end }}

@@ -1,10 +1,16 @@
+{{- /* Where the daemon sees driverRoot. That of the node itself is in a folder, for modules that need it. Expects the values of a group. */}}
+{{- define "cardcage.driverFolder" -}}
+{{ ternary "/driver-root" .driverRoot (and (eq .driverRoot "/") .modules.nvidia.enabled) }}
+{{- end }}
+
 {{- /* The folders of the node that only some modules need: {"folders": [{"name", "path", and more keys of the mount}]}. Expects a group. */}}
 {{- define "cardcage.folders" -}}
 {{- $folders := list }}
 {{- $fromNode := dict "mountPropagation" "HostToContainer" }}
-{{- if ne .values.driverRoot "/" }}
-{{- /* The driver's container mounts file systems there while the daemon runs. */}}
-{{- $folders = append $folders (dict "name" "driver-root" "path" .values.driverRoot "mount" (merge (dict "readOnly" true) $fromNode)) }}
+{{- $driver := include "cardcage.driverFolder" .values }}
+{{- if ne $driver "/" }}
+{{- /* A driver's container mounts file systems there while the daemon runs. */}}
+{{- $folders = append $folders (dict "name" "driver-root" "path" .values.driverRoot "mount" (merge (dict "readOnly" true "mountPath" $driver) $fromNode)) }}
 {{- end }}
 {{- if and .values.modules.nvidia.enabled .values.modules.nvidia.mps }}
 {{- /* Containers of a claim get shared memory that the module mounts here. */}}
@@ -40,7 +46,7 @@
 {{- $images := include "cardcage.imageVolumes" . }}
 {{- $group := index . 1 }}
 {{- range (include "cardcage.folders" $group | fromJson).folders }}
-- {{ merge (dict "name" .name "mountPath" .path) (default dict .mount) | toJson }}
+- {{ merge (default dict .mount) (dict "name" .name "mountPath" .path) | toJson }}
 {{- end }}
 {{- range $group.values.vendorModules }}
 {{- if .image }}

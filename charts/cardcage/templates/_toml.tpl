@@ -74,7 +74,8 @@ path = {{ toRawJson .path }}
 {{- /* The keys of [node] that belong to mounts of the pod. Expects a group. */}}
 {{- define "cardcage.node" -}}
 {{- $node := dict "name" "$NODE_NAME" "modules_dir" "/usr/lib/cardcage/modules" "kubelet_root" .values.kubeletRootDir
-      "device_plugins_dir" .values.devicePluginsDir "cdi_dir" .values.cdiDir "driver_root" .values.driverRoot }}
+      "device_plugins_dir" .values.devicePluginsDir "cdi_dir" .values.cdiDir "driver_root" (include "cardcage.driverFolder" .values) }}
+{{- if ne $node.driver_root .values.driverRoot }}{{ $_ := set $node "driver_root_on_node" .values.driverRoot }}{{ end }}
 {{- with .values.hooksDir }}{{ $_ := set $node "hooks_dir" . }}{{ end }}
 {{- if .values.nodeFeatureDiscovery.enabled }}{{ $_ := set $node "features_dir" .values.nodeFeatureDiscovery.dir }}{{ end }}
 {{- if include "cardcage.services" . }}{{ $_ := set $node "services_cgroup" .values.services.cgroup }}{{ end }}

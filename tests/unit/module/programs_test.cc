@@ -30,7 +30,7 @@ class ProgramsTest : public CoreFixture {
     fs::permissions(folder / "tool", fs::perms(0755));
   }
   Result<ExecResult> run_program(const std::string& name, Texts arguments = {}, Texts environment = {}) {
-    Programs programs("m", ProgramRules(config), [] { return nullptr; });
+    Programs programs("m", ProgramRules(config, driver_root), [] { return nullptr; });
     ExecAsk ask{.program = name, .arguments = std::move(arguments), .environment = std::move(environment), .limit = {}};
     return run(programs.run(core, clock, std::move(ask), clock.now() + std::chrono::seconds(10)));
   }
@@ -45,6 +45,7 @@ class ProgramsTest : public CoreFixture {
   SystemClock clock;
   ScratchFolder folder;
   ModuleConfig config;
+  fs::path driver_root = "/";
 };
 
 TEST_F(ProgramsTest, AProgramGetsTheVariablesThatItIsGivenAndThePathOfTheDaemon) {
@@ -73,6 +74,27 @@ TEST_F(ProgramsTest, AModuleCannotRunItsOwnCodeThroughVariables) {
     EXPECT_EQ(result.error().code, Code::kPermissionDenied);
     EXPECT_THAT(result.error().message, HasSubstr("it could run any code"));
   }
+}
+
+// nvidia-smi of a driver container, whose libraries no loader of this root finds.
+TEST_F(ProgramsTest, AProgramOfADriverMayGetALibraryOfThisDriver) {
+  confine();
+  driver_root = folder / "driver";
+  fs::create_directories(driver_root / "usr/lib64");
+  fs::copy_file("/usr/bin/env", driver_root / "tool");
+  config.programs = {driver_root / "tool", "/usr/bin/env"};
+  const std::string library = driver_root / "usr/lib64/libml.so.1";
+  std::ofstream(library) << "not loaded, and not fatal";
+  EXPECT_THAT(output("tool", {}, {"LD_PRELOAD=" + library}), HasSubstr("LD_PRELOAD=" + library));
+  for (const std::string& other : {std::string("/tmp/x.so"), library + ":/tmp/x.so", library + " /tmp/x.so",
+                                   driver_root.native() + "/../x.so", driver_root.native() + "ed/x.so", std::string()})
+    EXPECT_THAT(output("tool", {}, {"LD_PRELOAD=" + other}), HasSubstr("it could run any code")) << other;
+  EXPECT_THAT(output("env", {}, {"LD_PRELOAD=" + library}), HasSubstr("it could run any code")) << "of another vendor";
+  fs::permissions(library, fs::perms(0666));
+  EXPECT_THAT(output("tool", {}, {"LD_PRELOAD=" + library}),
+              AllOf(HasSubstr("its library '" + library + "'"), HasSubstr("is writable by others")));
+  fs::remove(library);
+  EXPECT_THAT(output("tool", {}, {"LD_PRELOAD=" + library}), HasSubstr("its library '" + library + "'"));
 }
 
 TEST_F(ProgramsTest, AConfinedModuleSetsOnlyTheVariablesThatTheOperatorNames) {

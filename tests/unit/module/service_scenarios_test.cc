@@ -276,7 +276,8 @@ class AdoptedServices : public ServiceScenarios {
   }
   // By the configuration of the module.
   Services::Judge judge() const {
-    return [this](const ServiceKey&, const ProgramCommand& command) { return ProgramRules(allowed).renew(command); };
+    return
+        [this](const ServiceKey&, const ProgramCommand& command) { return ProgramRules(allowed, "/").renew(command); };
   }
   void allow(std::vector<fs::path> programs) {
     allowed.programs = std::move(programs);
@@ -357,7 +358,7 @@ TEST_P(AdoptedServices, AVariableThatIsNotAllowedAnyMoreEndsThem) {
 TEST_P(AdoptedServices, ThePathOfAnEarlierDaemonIsNoReasonToStartThemAgain) {
   start_earlier();
   adopt(true);
-  const ProgramCommand now = ProgramRules(allowed).renew(record.command).value();
+  const ProgramCommand now = ProgramRules(allowed, "/").renew(record.command).value();
   EXPECT_TRUE(finish(services->start(record.key, now, later())));
   EXPECT_EQ(state(), fmt::format("runs as pid {}", record.pid));
 }

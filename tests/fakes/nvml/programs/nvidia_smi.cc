@@ -286,6 +286,7 @@ void reset(State& state, const fs::path& folder, const Options& options) {
 
 void write_log(const fs::path& folder, const Options& options) {
   std::string line;
+  if (const char* const preloaded = std::getenv("LD_PRELOAD")) line = std::string("LD_PRELOAD=") + preloaded;
   for (const std::string& word : options.words) line += (line.empty() ? "" : " ") + word;
   line += '\n';
   const int fd = ::open((folder / kSmiLog).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
