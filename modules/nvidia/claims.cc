@@ -11,6 +11,7 @@
 #include "modules/nvidia/mig_changes.h"
 #include "modules/nvidia/reset.h"
 #include "modules/nvidia/sharing.h"
+#include "modules/nvidia/unbind_lock.h"
 
 namespace cardcage::nvidia {
 namespace {
@@ -212,7 +213,14 @@ void Claims::give_away(const cage::Call& call, const PciGpu& function) {
     if (is_persistent(driver_.nvml(), handle)) set_persistent(driver_.nvml(), handle, seen->gpu, false);
   }
   driver_.close();
-  passthrough_.give(call, function);
+  const UnbindLock lock(driver_.node(), host_, function.uuid, function.bus_id);
+  lock.take(call);
+  try {
+    passthrough_.give(call, function);
+  } catch (...) {
+    lock.give_back(call);
+    throw;
+  }
   host_.rescan();  // the GPU is not NVIDIA's any more
 }
 
@@ -231,6 +239,8 @@ void Claims::undo_helpers(const cage::Call& call, std::string_view claim_uid, co
   for (const std::string& function : changes.functions) {
     try {
       passthrough_.take_back(call, function);
+      // A prepare that crashed may have left it.
+      UnbindLock(driver_.node(), host_, function_uuid(function), function).give_back(call);
     } catch (const cage::Error& error) {
       if (error.status() != CAGE_PERMISSION_DENIED) throw;
       host_.warn() << "the module may not bind " << function << " to a driver, so it did not";

@@ -1,10 +1,13 @@
 #include "modules/nvidia/processes.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstring>
 #include <fstream>
 #include <map>
+
+#include "modules/common/process.h"
 
 namespace cardcage::nvidia {
 namespace {
@@ -80,6 +83,20 @@ std::vector<GpuProcess> processes_on(const nvml::Library& nvml, nvml::Device dev
         names.try_emplace(one.pid, process_name(one.pid, procfs));
   std::vector<GpuProcess> processes;
   for (auto& [pid, name] : names) processes.push_back({pid, std::move(name)});
+  return processes;
+}
+
+std::vector<GpuProcess> processes_with_open(const std::filesystem::path& node, const std::filesystem::path& procfs) {
+  std::vector<GpuProcess> processes;
+  std::error_code error, hidden;
+  for (const auto& entry : std::filesystem::directory_iterator(procfs, error)) {
+    const std::string number = entry.path().filename().native();
+    unsigned pid = 0;
+    const auto [end, failed] = std::from_chars(number.data(), number.data() + number.size(), pid);
+    if (failed != std::errc() || end != number.data() + number.size()) continue;
+    if (hardware::has_open(entry.path(), node, hidden)) processes.push_back({pid, process_name(pid, procfs)});
+  }
+  std::ranges::sort(processes, {}, &GpuProcess::pid);
   return processes;
 }
 

@@ -22,7 +22,8 @@ class NvidiaPassthrough : public NvidiaFixture {
     writes->sysfs = sysfs.path();
     writes->records = std::make_unique<DriverRecords>(folder / "drivers", "boot-1");
     for (const char* driver : {"nvidia", "vfio-pci"}) sysfs.add_driver(driver);
-    writes_allowed = {sysfs.path() / "bus/pci/devices/*/driver_override"};
+    writes_allowed = {sysfs.path() / "bus/pci/devices/*/driver_override",
+                      folder / "node/proc/driver/nvidia/gpus/*/unbindLock"};
   }
   Status start_with_gpus(int count, Options options = kPassthrough) {
     const Status started = start_on({.product = "h100", .gpus = count}, options);
