@@ -35,6 +35,7 @@ bool is_whole(const Target& target) { return target.profile == nullptr && target
 }  // namespace
 
 void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) {
+  const auto once = driver_.look_once();
   const Changes before = changes_of(claim);
   Changes changes = before;
   for (const cage::Allocation& device : claim.allocations()) changes.add(plan(device));
@@ -52,6 +53,7 @@ void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edi
 }
 
 void Claims::unprepare(const cage::Call& call, const cage::Claim& claim) {
+  const auto once = driver_.look_once();
   const Changes changes = changes_of(claim);
   undo_helpers(call, claim.uid(), changes);
   if (kernel_driver_version(driver_.node().procfs).empty()) return;

@@ -15,6 +15,8 @@ Driver::Identity Driver::identity(const DriverFile& file) const {
 }
 
 const nvml::Library& Driver::nvml() {
+  if (library_ && once_.value_or(false)) return *library_;
+  if (once_) once_ = true;
   file_ = find_nvml(node_.driver_root);
   if (!file_)
     throw cage::Error(CAGE_FAILED_PRECONDITION,

@@ -30,8 +30,24 @@ class Driver {
   // Looks at all GPUs. A library that was replaced since is closed and opened anew. If the driver does not respond at
   // all, the GPUs of the last look stay, each with the fault.
   const Inventory& look();
-  // The library, opened if need be. Throws cage::Error if the driver does not respond.
+  // The library, opened if need be, and anew if the driver was replaced. Throws cage::Error if the driver does not
+  // respond.
   const nvml::Library& nvml();
+  // While one exists, the driver is looked at once: a call that asks for the library many times sees one driver.
+  class OneLook {
+   public:
+    explicit OneLook(Driver& driver) : driver_(driver) {}
+    OneLook(const OneLook&) = delete;
+    OneLook& operator=(const OneLook&) = delete;
+    ~OneLook() { driver_.once_.reset(); }
+
+   private:
+    Driver& driver_;
+  };
+  [[nodiscard]] OneLook look_once() {
+    once_ = false;
+    return OneLook(*this);
+  }
   // The library if it is open.
   const nvml::Library* opened() const { return library_.get(); }
   // A handle of the GPU. Throws cage::Error.
@@ -71,6 +87,7 @@ class Driver {
   Identity identity_;  // of the open library
   std::unique_ptr<nvml::Library> library_;
   std::function<void()> before_close_;
+  std::optional<bool> once_;        // whether nvml() has looked at the driver, while a OneLook exists
   std::set<std::string> released_;  // by bus id
   unsigned long long generation_ = 0;
   std::string fault_;
