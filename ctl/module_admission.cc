@@ -33,6 +33,7 @@ OptionDeclaration declaration_of(const admin::v1::Option& option) {
   declaration.type = static_cast<OptionType>(option.value_type());  // both count as the module ABI does
   declaration.required = option.required();
   declaration.class_only = option.class_only();
+  declaration.quantity = option.quantity();
   declaration.choices.assign(option.choices().begin(), option.choices().end());
   declaration.min = option.min();
   declaration.max = option.max();

@@ -91,8 +91,11 @@ enum { CAGE_OPTION_REQUIRED = 1u << 0,   /* no default: must be given */
        CAGE_OPTION_SECRET = 1u << 1,     /* never printed or logged */
        CAGE_OPTION_LIVE = 1u << 2,       /* of an option: cage.configure takes a new value; without
                                             that family a change needs a new instance */
-       CAGE_OPTION_CLASS_ONLY = 1u << 3 }; /* since 0.3, of a parameter: a DeviceClass may give it,
+       CAGE_OPTION_CLASS_ONLY = 1u << 3, /* since 0.3, of a parameter: a DeviceClass may give it,
                                             a ResourceClaim may not */
+       CAGE_OPTION_QUANTITY = 1u << 4 }; /* since 0.3, of a parameter, STRING or MAP: amounts as
+                                            Kubernetes writes them, "4Gi", 1e9 or 1000. The module
+                                            gets the whole number, rounded up: "4294967296" */
 typedef struct cage_option {
   uint32_t struct_size;
   uint32_t type;
@@ -110,6 +113,9 @@ typedef struct cage_option {
                                       any */
 } cage_option;
 
+enum { CAGE_SCHEMA_WHOLE = 1u << 0 };   /* since 0.3: of several documents the last one counts alone,
+                                            and not field by field. Of the others only the types are
+                                            checked, not choices and ranges */
 /* since 0.3: one kind of parameters [R19]. If a class or a claim names requests for them, all devices
  * of these must take the kind. Without requests they are for those of the claim that take it. */
 typedef struct cage_params_schema {
@@ -119,7 +125,7 @@ typedef struct cage_params_schema {
   const cage_option *const *fields;
   const cage_str *device_kinds;    /* of the devices that take it (cage_device.kind); NULL = all */
   uint32_t device_kind_count;
-  uint32_t reserved;
+  uint32_t flags;                  /* CAGE_SCHEMA_* */
 } cage_params_schema;
 
 /* Checked values. Every declared name is present. Valid during the call that passed them.
@@ -132,7 +138,8 @@ typedef struct cage_values {
   int32_t  (*boolean)(const struct cage_values *, const char *name);
   cage_str (*string)(const struct cage_values *, const char *name);
   uint32_t (*list)(const struct cage_values *, const char *name, const cage_str **items);
-  int32_t  (*given)(const struct cage_values *, const char *name);    /* 0 = default */
+  int32_t  (*given)(const struct cage_values *, const char *name);    /* 0 = default; since 0.3 also
+                                      of an object with parameters: "sharing" of sharing.strategy */
   /* since 0.3: */
   uint32_t (*map)(const struct cage_values *, const char *name, const cage_str **keys,
                   const cage_str **values);  /* sorted by key */

@@ -66,6 +66,7 @@ void fill(wire::Option& message, const OptionDeclaration& declared) {
   message.set_secret(declared.secret);
   message.set_live(declared.live);
   message.set_class_only(declared.class_only);
+  message.set_quantity(declared.quantity);
   message.mutable_choices()->Add(declared.choices.begin(), declared.choices.end());
   message.set_min(declared.min);
   message.set_max(declared.max);

@@ -39,7 +39,13 @@ std::string one_of(const OptionDeclaration& declaration) {
   return fmt::format("one of '{}'", fmt::join(declaration.choices, "', '"));
 }
 
+// Numbers are taken, too.
+std::string amount_rule(std::string_view value) {
+  return fmt::format("(type({0}) == int || type({0}) == double || (type({0}) == string && isQuantity({0})))", value);
+}
+
 ValueRule string_rule(const OptionDeclaration& declaration) {
+  if (declaration.quantity) return {amount_rule("v"), "an amount such as 4Gi"};
   std::string expected = declaration.choices.empty() ? "a string" : one_of(declaration);
   if (is_bounded(declaration)) expected += " of " + counted(declaration, "bytes");
   return {
@@ -70,10 +76,13 @@ ValueRule list_rule(const OptionDeclaration& declaration) {
 }
 
 ValueRule map_rule(const OptionDeclaration& declaration) {
-  return {fmt::format("type(v) == map && v.size() <= {}{} && v.all(k, k != '' && bytes(k).size() <= {} && "
-                      "!k.matches({}) && type(v[k]) == string && !v[k].contains('\\u0000'))",
-                      kMaxMapEntries, size_rule(declaration, "v.size()"), kMaxMapKey, cel_string(kControlCharacter)),
-          fmt::format("an object with {} as values", counted(declaration, "strings"))};
+  const std::string entry =
+      declaration.quantity ? amount_rule("v[k]") : "type(v[k]) == string && !v[k].contains('\\u0000')";
+  return {
+      fmt::format("type(v) == map && v.size() <= {}{} && v.all(k, k != '' && bytes(k).size() <= {} && "
+                  "!k.matches({}) && {})",
+                  kMaxMapEntries, size_rule(declaration, "v.size()"), kMaxMapKey, cel_string(kControlCharacter), entry),
+      fmt::format("an object with {} as values", counted(declaration, declaration.quantity ? "amounts" : "strings"))};
 }
 
 }  // namespace

@@ -6,12 +6,15 @@
 
 #include "host/core/duration.h"
 #include "host/core/nearest.h"
+#include "host/model/quantity.h"
 #include "host/model/text_rules.h"
 
 namespace cardcage {
 namespace {
 
 constexpr std::size_t kQuotedValue = 80, kMaxDurationError = 256;
+
+constexpr std::string_view kAnAmount = "an amount such as 4Gi";
 
 std::string_view type_name(const OptionValue& value) {
   static constexpr std::string_view kNames[] = {"a string", "an integer", "a boolean", "a list of strings",
@@ -32,7 +35,9 @@ std::string_view expected_name(OptionType type) {
 }
 
 std::unexpected<Error> wrong_type(const OptionDeclaration& declaration, const OptionValue& written) {
-  return fail(Code::kInvalidArgument, "is {}, expected {}", type_name(written), expected_name(declaration.type));
+  const bool is_amount = declaration.quantity && declaration.type == OptionType::kString;
+  return fail(Code::kInvalidArgument, "is {}, expected {}", type_name(written),
+              is_amount ? kAnAmount : expected_name(declaration.type));
 }
 
 bool is_bounded(const OptionDeclaration& declaration) { return declaration.min != 0 || declaration.max != 0; }
@@ -56,8 +61,18 @@ Status check_text(const OptionDeclaration& declaration, const std::string& text)
               hint);
 }
 
+// The amount as a whole number, rounded up.
+Result<std::string> whole_amount(const OptionDeclaration& declaration, const std::string& text) {
+  const auto amount = Quantity::parse(text);
+  const auto whole = amount && amount->value >= 0 ? amount->rounded_up().in_units(0) : std::nullopt;
+  if (whole) return fmt::format("{}", *whole);
+  const std::string shown = declaration.secret ? "a secret value" : "'" + printable(text, kQuotedValue) + "'";
+  return fail(Code::kInvalidArgument, "is {}, expected {}", shown, kAnAmount);
+}
+
 Result<OptionValue> check_string(const OptionDeclaration& declaration, const std::string& text) {
   if (auto checked = check_text(declaration, text); !checked) return std::unexpected(checked.error());
+  if (declaration.quantity) return whole_amount(declaration, text);
   if (auto checked = check_range(declaration, static_cast<std::int64_t>(text.size()), "has", " bytes"); !checked)
     return std::unexpected(checked.error());
   return OptionValue(text);
@@ -74,14 +89,20 @@ Result<OptionValue> check_list(const OptionDeclaration& declaration, const std::
 Result<OptionValue> check_map(const OptionDeclaration& declaration, const TextMap& entries) {
   if (entries.size() > kMaxMapEntries)
     return fail(Code::kInvalidArgument, "has {} entries, at most {} are allowed", entries.size(), kMaxMapEntries);
+  TextMap checked_entries;
   for (const auto& [key, text] : entries) {
     if (key.empty() || key.size() > kMaxMapKey || !is_line(key))
       return fail(Code::kInvalidArgument, "has a key that is not one line of 1 to {} bytes", kMaxMapKey);
     if (auto checked = check_text(declaration, text); !checked) return std::unexpected(checked.error());
+    auto amount = declaration.quantity ? whole_amount(declaration, text) : text;
+    if (!amount)
+      return fail(Code::kInvalidArgument, "under {} {}", declaration.secret ? "a key" : "'" + key + "'",
+                  amount.error().message);
+    checked_entries[key] = std::move(*amount);
   }
   if (auto checked = check_range(declaration, static_cast<std::int64_t>(entries.size()), "has", " entries"); !checked)
     return std::unexpected(checked.error());
-  return OptionValue(entries);
+  return OptionValue(std::move(checked_entries));
 }
 
 Result<OptionValue> check_duration(const OptionDeclaration& declaration, const std::string& text) {

@@ -43,20 +43,29 @@ Status choose(Schemas& schemas, const json::object& object, std::string_view nam
               known.size() > 1 ? nearest_hint(written, known) : "");
 }
 
+// The text of a string, or of a number where the field is an amount.
+std::optional<std::string> text_of(const OptionDeclaration& field, const json::value& given) {
+  if (given.is_string()) return std::string(given.as_string());
+  if (field.quantity && given.is_number()) return json::serialize(given);
+  return std::nullopt;
+}
+
 Result<TextMap> to_map(const OptionDeclaration& field, const json::object& given) {
   TextMap entries;
   for (const auto& member : given) {
     const std::string key(member.key());
-    if (!member.value().is_string())
-      return fail(Code::kInvalidArgument, "has {} under {}, expected a string", type_name(member.value()),
-                  field.secret ? "a key" : "'" + printable(key, kQuotedParameter) + "'");
-    entries[key] = member.value().as_string();
+    auto text = text_of(field, member.value());
+    if (!text)
+      return fail(Code::kInvalidArgument, "has {} under {}, expected {}", type_name(member.value()),
+                  field.secret ? "a key" : "'" + printable(key, kQuotedParameter) + "'",
+                  field.quantity ? "an amount such as 4Gi" : "a string");
+    entries[key] = std::move(*text);
   }
   return entries;
 }
 
 Result<OptionValue> to_value(const OptionDeclaration& field, const json::value& given) {
-  if (given.is_string()) return OptionValue(std::string(given.as_string()));
+  if (auto text = text_of(field, given)) return OptionValue(std::move(*text));
   if (given.is_bool()) return OptionValue(given.as_bool());
   if (given.is_int64()) return OptionValue(given.as_int64());
   if (given.is_array() && std::ranges::all_of(given.as_array(), [](const auto& item) { return item.is_string(); })) {
@@ -94,6 +103,7 @@ class FieldsReader {
     return {};
   }
   OptionValues values;
+  std::optional<Error> flaw;  // see DecodedParams
 
  private:
   Status read_field(const OptionDeclaration& field, const json::value& given) {
@@ -105,9 +115,24 @@ class FieldsReader {
           field.name);
     const auto written = to_value(field, given);
     auto value = written ? check_value(field, *written) : written;
-    if (!value) return fail(Code::kInvalidArgument, "parameter '{}' {}", field.name, value.error().message);
+    if (!value && written && schema_.whole && check_value(any_of_type(field), *written)) {
+      if (!flaw) flaw = wrong(field, value.error());
+      return {};
+    }
+    if (!value) return std::unexpected(wrong(field, value.error()));
     values.entries[field.name] = {std::move(*value), true, source_};
     return {};
+  }
+
+  static Error wrong(const OptionDeclaration& field, const Error& error) {
+    return {Code::kInvalidArgument, fmt::format("parameter '{}' {}", field.name, error.message)};
+  }
+
+  // The field without choices and bounds.
+  static OptionDeclaration any_of_type(OptionDeclaration field) {
+    field.choices.clear();
+    field.min = field.max = 0;
+    return field;
   }
 
   bool is_group(const std::string& path) const {
@@ -117,6 +142,7 @@ class FieldsReader {
   Status read_group(const std::string& path, const json::value& given) {
     if (!given.is_object())
       return fail(Code::kInvalidArgument, "parameter '{}' is {}, expected an object", path, type_name(given));
+    values.entries[path] = {TextMap(), true, source_};
     return read(given.as_object(), path + ".");
   }
 
@@ -154,10 +180,10 @@ Result<DecodedParams> decode_params(const ModuleIdentity& identity, ConfigSource
     return std::unexpected(chosen.error());
   if (auto chosen = choose(schemas, *object, "kind", &ParamsSchema::kind); !chosen)
     return std::unexpected(chosen.error());
-  if (schemas.front()->raw) return DecodedParams{schemas.front(), {}};
+  if (schemas.front()->raw) return DecodedParams{schemas.front(), {}, {}};
   FieldsReader reader(identity.id, *schemas.front(), source);
   if (auto read = reader.read(*object, ""); !read) return std::unexpected(read.error());
-  return DecodedParams{schemas.front(), std::move(reader.values)};
+  return DecodedParams{schemas.front(), std::move(reader.values), std::move(reader.flaw)};
 }
 
 bool takes(const ParamsSchema& schema, std::string_view device_kind) {
@@ -174,10 +200,14 @@ Result<OptionValues> resolve_params(const ModuleIdentity& identity, std::string_
   OptionValues values;
   if (schema == nullptr || schema->raw) return values;
   values.kind = schema->kind;
-  for (const DecodedParams& layer : decoded)
-    if (layer.schema == schema)
-      for (const auto& [name, entry] : layer.values.entries) values.entries[name] = entry;
+  for (const DecodedParams& layer : decoded) {
+    if (layer.schema != schema || (schema->whole && &layer != &decoded.back())) continue;
+    if (layer.flaw) return std::unexpected(*layer.flaw);
+    for (const auto& [name, entry] : layer.values.entries) values.entries[name] = entry;
+  }
   for (const OptionDeclaration& field : schema->fields) {
+    for (std::size_t dot = field.name.find('.'); dot != std::string::npos; dot = field.name.find('.', dot + 1))
+      values.entries.try_emplace(field.name.substr(0, dot), OptionValues::Entry{TextMap(), false});
     if (values.entries.contains(field.name)) continue;
     if (field.required)
       return fail(Code::kInvalidArgument, "parameter '{}' is required{} ({})", field.name,

@@ -20,7 +20,7 @@ constexpr std::size_t kQuoted = 80;
 // The size of each extensible struct when it was new: up to its last member then.
 constexpr std::size_t first_size(const cage_option*) { return offsetof(cage_option, max) + sizeof(cage_option::max); }
 constexpr std::size_t first_size(const cage_params_schema*) {
-  return offsetof(cage_params_schema, reserved) + sizeof(cage_params_schema::reserved);
+  return offsetof(cage_params_schema, flags) + sizeof(cage_params_schema::flags);
 }
 constexpr std::size_t first_size(const cage_health*) {
   return offsetof(cage_health, taint) + sizeof(cage_health::taint);

@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::size_t kMaxDeclarations = 128, kMaxChoices = 64, kMaxHelp = 256, kMaxSchemas = 16, kMaxKinds = 64,
                       kMaxSchemaName = 128;
-constexpr std::uint32_t kFlags = CAGE_OPTION_REQUIRED | CAGE_OPTION_SECRET | CAGE_OPTION_LIVE | CAGE_OPTION_CLASS_ONLY;
+constexpr std::uint32_t kFlags =
+    CAGE_OPTION_REQUIRED | CAGE_OPTION_SECRET | CAGE_OPTION_LIVE | CAGE_OPTION_CLASS_ONLY | CAGE_OPTION_QUANTITY;
 
 enum class Use : std::uint8_t { kOption, kParam };
 
@@ -33,6 +34,10 @@ Status check_consistency(const OptionDeclaration& declaration) {
   const bool has_choices = !declaration.choices.empty();
   if (has_choices && declaration.type != OptionType::kString && declaration.type != OptionType::kList)
     return fail(Code::kInvalidArgument, "choices are for strings and lists");
+  const bool has_bounds = declaration.min != 0 || declaration.max != 0;
+  if (declaration.quantity && declaration.type != OptionType::kMap &&
+      (declaration.type != OptionType::kString || has_choices || has_bounds))
+    return fail(Code::kInvalidArgument, "CAGE_OPTION_QUANTITY is for maps, and for strings without choices and bounds");
   if (declaration.min > declaration.max)
     return fail(Code::kInvalidArgument, "min {} is above max {}", declaration.min, declaration.max);
   if (declaration.required && !declaration.default_text.empty())
@@ -48,6 +53,7 @@ Status check_use(const OptionDeclaration& declaration, Use use) {
   if (declaration.type == OptionType::kMap)
     return fail(Code::kInvalidArgument, "CAGE_OPTION_MAP is for parameters: declare a list of strings");
   if (declaration.class_only) return fail(Code::kInvalidArgument, "CAGE_OPTION_CLASS_ONLY is for parameters: drop it");
+  if (declaration.quantity) return fail(Code::kInvalidArgument, "CAGE_OPTION_QUANTITY is for parameters: drop it");
   return {};
 }
 
@@ -75,6 +81,7 @@ Result<OptionDeclaration> copy_declaration(const cage_option* given, Use use) {
   declaration.secret = (option->flags & CAGE_OPTION_SECRET) != 0;
   declaration.live = (option->flags & CAGE_OPTION_LIVE) != 0;
   declaration.class_only = (option->flags & CAGE_OPTION_CLASS_ONLY) != 0;
+  declaration.quantity = (option->flags & CAGE_OPTION_QUANTITY) != 0;
   declaration.min = option->min;
   declaration.max = option->max;
 
@@ -170,7 +177,13 @@ Result<ParamsSchema> copy_schema(const cage_params_schema* given) {
     if (auto checked = check_field(field); !checked) return within(checked.error(), "'{}'", *kind);
   auto kinds = copy_kinds(*schema, *kind);
   if (!kinds) return within(kinds.error(), "'{}'", *kind);
-  return ParamsSchema{std::move(*api_version), std::move(*kind), std::move(*fields), std::move(*kinds)};
+  if (const std::uint32_t unknown = schema->flags & ~std::uint32_t{CAGE_SCHEMA_WHOLE}; unknown != 0)
+    return fail(Code::kInvalidArgument, "'{}' has the unknown flags 0x{:x} [R16]", *kind, unknown);
+  return ParamsSchema{.api_version = std::move(*api_version),
+                      .kind = std::move(*kind),
+                      .fields = std::move(*fields),
+                      .device_kinds = std::move(*kinds),
+                      .whole = (schema->flags & CAGE_SCHEMA_WHOLE) != 0};
 }
 
 // `params` as a schema. A module with names and without fields reads the text itself.

@@ -17,7 +17,7 @@ enum class OptionType : std::uint32_t { kString = 1, kInteger = 2, kBoolean = 3,
 struct OptionDeclaration {
   std::string name;  // that of a parameter may be a path: "sharing.mpsConfig.threads"
   OptionType type = OptionType::kString;
-  bool required = false, secret = false, live = false, class_only = false;
+  bool required = false, secret = false, live = false, class_only = false, quantity = false;
   std::string default_text;
   std::string help;
   std::vector<std::string> choices;
@@ -31,12 +31,14 @@ struct ParamsSchema {
   std::vector<OptionDeclaration> fields;
   std::vector<std::string> device_kinds;  // of the devices that take it; empty = all
   bool raw = false;                       // no fields: the module reads the text itself
+  bool whole = false;                     // the last document counts alone
 };
 
 // Durations are held in nanoseconds.
 using TextMap = std::map<std::string, std::string>;
 using OptionValue = std::variant<std::string, std::int64_t, bool, std::vector<std::string>, TextMap>;
-// Every declared option or parameter by name. `given` is false for a default.
+// Every declared option or parameter by name. `given` is false for a default. An object that parameters are nested in
+// is an empty map, for its `given`.
 struct OptionValues {
   struct Entry {
     OptionValue value;

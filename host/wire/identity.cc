@@ -26,6 +26,7 @@ static void write(const std::vector<OptionDeclaration>& from, Declarations& to) 
     out.set_secret(declaration.secret);
     out.set_live(declaration.live);
     out.set_class_only(declaration.class_only);
+    out.set_quantity(declaration.quantity);
     out.set_default_text(declaration.default_text);
     out.set_help(declaration.help);
     write(declaration.choices, *out.mutable_choices());
@@ -44,6 +45,7 @@ static std::vector<OptionDeclaration> read(const Declarations& from) {
                             .secret = in.secret(),
                             .live = in.live(),
                             .class_only = in.class_only(),
+                            .quantity = in.quantity(),
                             .default_text = in.default_text(),
                             .help = in.help(),
                             .choices = read(in.choices()),
@@ -75,6 +77,7 @@ static void write(const std::vector<ParamsSchema>& from, google::protobuf::Repea
     write(schema.fields, *out.mutable_fields());
     write(schema.device_kinds, *out.mutable_device_kinds());
     out.set_raw(schema.raw);
+    out.set_whole(schema.whole);
   }
 }
 
@@ -85,7 +88,8 @@ static std::vector<ParamsSchema> read(const google::protobuf::RepeatedPtrField<w
                        .kind = in.kind(),
                        .fields = read(in.fields()),
                        .device_kinds = read(in.device_kinds()),
-                       .raw = in.raw()});
+                       .raw = in.raw(),
+                       .whole = in.whole()});
   return schemas;
 }
 

@@ -59,6 +59,8 @@ struct Option {
   constexpr Option live() const { return with(CAGE_OPTION_LIVE); }
   // Of a parameter: a DeviceClass may give it, a ResourceClaim may not.
   constexpr Option class_only() const { return with(CAGE_OPTION_CLASS_ONLY); }
+  // Makes a text or map parameter one of amounts as Kubernetes writes them: 4Gi. The value is the whole number.
+  constexpr Option quantity() const { return with(CAGE_OPTION_QUANTITY); }
 
  private:
   constexpr Option(std::uint32_t type, std::string_view name, std::string_view initial, std::string_view help)
@@ -107,6 +109,12 @@ struct Schema {
     changed.raw.device_kind_count = static_cast<std::uint32_t>(N);
     return changed;
   }
+  // Lets the last of several documents count alone, instead of field by field.
+  constexpr Schema whole() const {
+    Schema changed = *this;
+    changed.raw.flags |= CAGE_SCHEMA_WHOLE;
+    return changed;
+  }
 };
 
 // Who gave a parameter.
@@ -134,7 +142,7 @@ class Values {
     for (std::uint32_t i = 0; i < count; ++i) entries.emplace_back(detail::view(keys[i]), detail::view(values[i]));
     return entries;
   }
-  // Returns false if the value is the default.
+  // Returns false if the value is the default. An object with parameters may be given, too: "sharing".
   bool given(const char* name) const { return values_->given(values_, name) != 0; }
   // by_default also of an option of the module, and on a host older than 0.3.
   Source source(const char* name) const {

@@ -68,6 +68,11 @@ impl Declared {
         self.with(raw::CAGE_OPTION_CLASS_ONLY)
     }
 
+    /// Makes a text or map parameter one of amounts as Kubernetes writes them: 4Gi. The value is the whole number.
+    pub const fn quantity(self) -> Declared {
+        self.with(raw::CAGE_OPTION_QUANTITY)
+    }
+
     const fn with(mut self, flag: u32) -> Declared {
         self.0.flags |= flag;
         self
@@ -103,13 +108,18 @@ impl Schema {
             fields: text::first(fields),
             device_kinds: std::ptr::null(),
             device_kind_count: 0,
-            reserved: 0,
+            flags: 0,
         })
     }
     /// The kinds of devices (`Device::new`) that take it; without them all do.
     pub const fn devices(mut self, kinds: &'static [Choice]) -> Schema {
         self.0.device_kinds = text::first(kinds);
         self.0.device_kind_count = kinds.len() as u32;
+        self
+    }
+    /// Lets the last of several documents count alone, instead of field by field.
+    pub const fn whole(mut self) -> Schema {
+        self.0.flags |= raw::CAGE_SCHEMA_WHOLE;
         self
     }
 }

@@ -34,7 +34,7 @@ const FALLEN: Cause = Cause::new("Xid", "the driver reported an error")
     .taint(Taint::NoSchedule, "example.com/xid", "seen");
 const FIELDS: &[&Declared] = &[
     &Declared::text("mode", "fast", "a mode"),
-    &Declared::map("limits.memory", "by container").range(0, 4),
+    &Declared::map("limits.memory", "by container").range(0, 4).quantity(),
     &Declared::integer("limits.clock", "0", "in MHz").class_only(),
 ];
 const GPUS: &[Choice] = &[Choice::new("gpu")];
@@ -253,7 +253,7 @@ impl Module for Everything {
     ];
     const SCHEMAS: &'static [&'static Schema] = &[
         &Schema::new("test/v1", "Everything", FIELDS).devices(GPUS),
-        &Schema::new("test/v1", "Little", &[&Declared::boolean("quiet", "false", "less noise")]),
+        &Schema::new("test/v1", "Little", &[&Declared::boolean("quiet", "false", "less noise")]).whole(),
     ];
     const CAUSES: &'static [&'static Cause] =
         &[&HOT, &FALLEN, &Cause::new("Ecc", "errors in memory"), &Cause::new("Link", "the link")];

@@ -95,6 +95,18 @@ TEST_F(PolicyTest, AClassOnlyParameterIsRefusedInClaimsAndMissedInClassesIfRequi
                               Not(HasSubstr("has no clocks.maxMhz"))));
 }
 
+TEST_F(PolicyTest, AnAmountIsANumberOrAQuantityOfKubernetes) {
+  auto size = field("size"), limits = field("limits");
+  size.type = OptionType::kString;
+  limits.type = OptionType::kMap;
+  size.quantity = limits.quantity = true;
+  make({{"gpu", {schema("GpuConfig", {size, limits})}}});
+  EXPECT_THAT(expressions["kind1_problems"],
+              AllOf(HasSubstr("(type(v) == int || type(v) == double || (type(v) == string && isQuantity(v)))"),
+                    HasSubstr("'.size must be an amount such as 4Gi'"), HasSubstr("isQuantity(v[k])"),
+                    HasSubstr("'.limits must be an object with amounts as values'")));
+}
+
 TEST_F(PolicyTest, ModulesWithTheSameFileAreJudgedOnce) {
   const DeclaredParams one{"one", {schema("GpuConfig", {field("mtu")})}};
   make({one, {"two", one.schemas}});

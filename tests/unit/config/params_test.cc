@@ -177,6 +177,60 @@ TEST_F(SchemasTest, OverridesFieldByFieldAlsoInNestedObjects) {
   EXPECT_EQ(values->entries.at("clock").value, OptionValue(std::int64_t{7}));
 }
 
+TEST_F(SchemasTest, TellsWhichObjectsAreThere) {
+  const auto values = resolve_params(identity, "gpu", {*gpu(R"("sharing":{"mps":{}})")});
+  ASSERT_TRUE(values);
+  EXPECT_TRUE(values->entries.at("sharing").given);
+  EXPECT_TRUE(values->entries.at("sharing.mps").given);
+  EXPECT_EQ(values->entries.at("sharing.mps").source, ConfigSource::kClaim);
+  const auto defaults = resolve_params(identity, "gpu", {});
+  EXPECT_FALSE(defaults->entries.at("sharing").given);
+  EXPECT_FALSE(defaults->entries.at("sharing.mps").given);
+}
+
+TEST_F(SchemasTest, OfWholeDocumentsTheLastCountsAlone) {
+  identity.schemas[0].whole = true;
+  const auto first = gpu(R"("sharing":{"strategy":"MPS","mps":{"threads":9}},"clock":7)", ConfigSource::kClass);
+  ASSERT_TRUE(first) << first.error().message;
+  const auto values = resolve_params(identity, "gpu", {*first, *gpu(R"("sharing":{"strategy":"None"})")});
+  ASSERT_TRUE(values) << values.error().message;
+  EXPECT_EQ(values->entries.at("sharing.strategy").value, OptionValue("None"));
+  for (const char* of_the_first : {"sharing.mps", "sharing.mps.threads", "clock"})
+    EXPECT_FALSE(values->entries.at(of_the_first).given) << of_the_first;
+}
+
+TEST_F(SchemasTest, AWholeDocumentThatIsReplacedMayHaveWrongValuesButNotWrongTypes) {
+  identity.schemas[0].whole = true;
+  const auto wrong = gpu(R"("sharing":{"mps":{"threads":101}})"), right = gpu(R"("sharing":{"mps":{"threads":100}})");
+  ASSERT_TRUE(wrong) << wrong.error().message;
+  EXPECT_TRUE(resolve_params(identity, "gpu", {*wrong, *right}));
+  const std::string flaw = "parameter 'sharing.mps.threads' is 101, expected 0 to 100";
+  EXPECT_EQ(resolve_params(identity, "gpu", {*right, *wrong}).error().message, flaw);
+  EXPECT_EQ(refusal(R"("sharing":{"mps":{"threads":"half"}})"),
+            "parameter 'sharing.mps.threads' is a string, expected an integer");
+}
+
+TEST_F(SchemasTest, AmountsAreWholeNumbersInTheEnd) {
+  auto size = declare("size", OptionType::kString);
+  size.quantity = identity.schemas[0].fields[2].quantity = true;
+  identity.schemas[0].fields.push_back(size);
+  const auto of = [&](const std::string& written) {
+    const auto decoded = gpu(R"("size":)" + written + R"(,"sharing":{"mps":{"limits":{"a":)" + written + "}}}");
+    if (!decoded) return decoded.error().message;
+    const auto& text = std::get<std::string>(decoded->values.entries.at("size").value);
+    EXPECT_EQ(decoded->values.entries.at("sharing.mps.limits").value, OptionValue(TextMap{{"a", text}}));
+    return text;
+  };
+  EXPECT_EQ(of(R"("1.5Gi")"), "1610612736");
+  EXPECT_EQ(of("1e10"), "10000000000");
+  EXPECT_EQ(of(R"("10E9")"), "10000000000");
+  EXPECT_EQ(of("4096"), "4096");
+  EXPECT_EQ(of("0.1"), "1");
+  for (const char* wrong : {R"("lots")", R"("")", R"("-1")", "-1", R"("16Ei")", "1e300"})
+    EXPECT_THAT(of(wrong), HasSubstr(", expected an amount such as 4Gi")) << wrong;
+  EXPECT_EQ(of("true"), "parameter 'size' is a boolean, expected an amount such as 4Gi");
+}
+
 TEST_F(SchemasTest, NamesTheFieldByItsPath) {
   EXPECT_EQ(refusal(R"("sharing":{"mps":{"threads":"half"}})"),
             "parameter 'sharing.mps.threads' is a string, expected an integer");

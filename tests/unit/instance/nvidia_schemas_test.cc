@@ -36,11 +36,17 @@ constexpr cage_option percentage(std::string_view name) {
   return made;
 }
 
+constexpr cage_option amounts(std::uint32_t type, std::string_view name) {
+  cage_option made = field(type, name);
+  made.flags = CAGE_OPTION_QUANTITY;
+  return made;
+}
+
 constexpr cage_option kStrategy = choice("sharing.strategy", kStrategies, "TimeSlicing"),
                       kInterval = choice("sharing.timeSlicingConfig.interval", kIntervals, "Default"),
                       kThreads = percentage("sharing.mpsConfig.defaultActiveThreadPercentage"),
-                      kLimit = field(CAGE_OPTION_STRING, "sharing.mpsConfig.defaultPinnedDeviceMemoryLimit"),
-                      kLimits = field(CAGE_OPTION_MAP, "sharing.mpsConfig.defaultPerDevicePinnedMemoryLimit"),
+                      kLimit = amounts(CAGE_OPTION_STRING, "sharing.mpsConfig.defaultPinnedDeviceMemoryLimit"),
+                      kLimits = amounts(CAGE_OPTION_MAP, "sharing.mpsConfig.defaultPerDevicePinnedMemoryLimit"),
                       kMultiUser = field(CAGE_OPTION_BOOL, "sharing.mpsConfig.multiUser"),
                       kPolicy = choice("iommu.backendPolicy", kPolicies, "LegacyOnly"),
                       kApiDevice = field(CAGE_OPTION_BOOL, "iommu.enableAPIDevice");
@@ -59,6 +65,7 @@ constexpr cage_params_schema schema_of(cage_str kind, const cage_option* const (
   made.field_count = N;
   made.device_kinds = &device;
   made.device_kind_count = 1;
+  made.flags = CAGE_SCHEMA_WHOLE;
   return made;
 }
 constexpr cage_params_schema kGpuConfig = schema_of(CAGE_LIT("GpuConfig"), kGpu, kGpus[0]),
@@ -93,6 +100,13 @@ class NvidiaSchemasTest : public ::testing::Test {
     const auto decoded = decode(kind, members);
     return decoded ? "was taken" : decoded.error().message;
   }
+  // Also of a value that does no harm if another document replaces this one.
+  std::string refusal_if_it_counts(const std::string& kind, const std::string& members) {
+    const auto decoded = decode(kind, members);
+    if (!decoded) return "was refused at once";
+    const auto values = resolve_params(identity, "gpu", {*decoded});
+    return values ? "was taken" : values.error().message;
+  }
   Result<DecodedParams> decode(const std::string& kind, const std::string& members) const {
     return decode_params(identity, ConfigSource::kClaim,
                          fmt::format(R"({{"apiVersion":"resource.nvidia.com/v1beta1","kind":"{}"{}}})", kind, members));
@@ -123,16 +137,18 @@ TEST_F(NvidiaSchemasTest, MpsOfAGpu) {
       read("gpu", "GpuConfig",
            R"(,"sharing":{"strategy":"MPS","mpsConfig":{)"
            R"("defaultActiveThreadPercentage":50,"defaultPinnedDeviceMemoryLimit":"10Gi",)"
-           R"("defaultPerDevicePinnedMemoryLimit":{"0":"10Gi","GPU-8f2c":"20Gi"},)"
+           R"("defaultPerDevicePinnedMemoryLimit":{"0":"10Gi","GPU-8f2c":2e10},)"
            R"("multiUser":true}})");
   ASSERT_NE(values, nullptr);
   EXPECT_EQ(values->integer(values, "sharing.mpsConfig.defaultActiveThreadPercentage"), 50);
-  EXPECT_EQ(text(values, "sharing.mpsConfig.defaultPinnedDeviceMemoryLimit"), "10Gi");
+  EXPECT_EQ(text(values, "sharing.mpsConfig.defaultPinnedDeviceMemoryLimit"), "10737418240");
   EXPECT_EQ(values->boolean(values, "sharing.mpsConfig.multiUser"), 1);
   const cage_str *keys = nullptr, *limits = nullptr;
   ASSERT_EQ(values->map(values, "sharing.mpsConfig.defaultPerDevicePinnedMemoryLimit", &keys, &limits), 2u);
   EXPECT_EQ(std::string_view(keys[1].data, keys[1].size), "GPU-8f2c");
-  EXPECT_EQ(std::string_view(limits[1].data, limits[1].size), "20Gi");
+  EXPECT_EQ(std::string_view(limits[1].data, limits[1].size), "20000000000");
+  EXPECT_EQ(values->given(values, "sharing"), 1);
+  EXPECT_EQ(values->given(values, "sharing.timeSlicingConfig"), 0);
 }
 
 TEST_F(NvidiaSchemasTest, MpsOfAMigDevice) {
@@ -160,14 +176,19 @@ TEST_F(NvidiaSchemasTest, PassthroughOfAGpu) {
 TEST_F(NvidiaSchemasTest, MistakesAreRefusedWithThePathOfTheField) {
   EXPECT_EQ(refusal("GpuConfig", R"(,"sharing":{"mpsConfig":{"defaultActiveThreadPercentage":"50"}})"),
             "parameter 'sharing.mpsConfig.defaultActiveThreadPercentage' is a string, expected an integer");
-  EXPECT_EQ(refusal("GpuConfig", R"(,"sharing":{"mpsConfig":{"defaultActiveThreadPercentage":101}})"),
+  EXPECT_EQ(refusal_if_it_counts("GpuConfig", R"(,"sharing":{"mpsConfig":{"defaultActiveThreadPercentage":101}})"),
             "parameter 'sharing.mpsConfig.defaultActiveThreadPercentage' is 101, expected 0 to 100");
-  EXPECT_EQ(refusal("GpuConfig", R"(,"sharing":{"strategy":"Mps"})"),
+  EXPECT_EQ(refusal_if_it_counts("GpuConfig", R"(,"sharing":{"strategy":"Mps"})"),
             "parameter 'sharing.strategy' is 'Mps', expected one of 'TimeSlicing', 'MPS' (did you mean 'MPS'?)");
   EXPECT_EQ(refusal("GpuConfig", R"(,"sharing":"MPS")"), "parameter 'sharing' is a string, expected an object");
+  EXPECT_EQ(refusal("GpuConfig", R"(,"sharing":{"mpsConfig":{"defaultPerDevicePinnedMemoryLimit":{"0":true}}})"),
+            "parameter 'sharing.mpsConfig.defaultPerDevicePinnedMemoryLimit' has a boolean under '0', expected an "
+            "amount such "
+            "as 4Gi");
   EXPECT_EQ(
-      refusal("GpuConfig", R"(,"sharing":{"mpsConfig":{"defaultPerDevicePinnedMemoryLimit":{"0":1}}})"),
-      "parameter 'sharing.mpsConfig.defaultPerDevicePinnedMemoryLimit' has a number under '0', expected a string");
+      refusal("GpuConfig", R"(,"sharing":{"mpsConfig":{"defaultPerDevicePinnedMemoryLimit":{"0":"lots"}}})"),
+      "parameter 'sharing.mpsConfig.defaultPerDevicePinnedMemoryLimit' under '0' is 'lots', expected an amount such as "
+      "4Gi");
   EXPECT_EQ(refusal("GpuConfig", R"(,"sharing":{"timeSlicing":{"interval":"Long"}})"),
             "there is no parameter 'sharing.timeSlicing'; GpuConfig of module 'nvidia' has 'sharing.strategy', "
             "'sharing.timeSlicingConfig', "

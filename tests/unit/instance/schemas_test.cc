@@ -55,6 +55,23 @@ TEST_F(SchemasTest, AreCopied) {
   EXPECT_FALSE((*copied)[1].raw) << "it has no fields, so parameters of it have none";
 }
 
+TEST_F(SchemasTest, SayThatAFieldIsAnAmountAndThatDocumentsCountAsAWhole) {
+  schema.flags = CAGE_SCHEMA_WHOLE;
+  limits.flags = CAGE_OPTION_QUANTITY;
+  const auto copied = copy_schemas(table);
+  ASSERT_TRUE(copied) << copied.error().message;
+  EXPECT_TRUE((*copied)[0].whole);
+  EXPECT_FALSE((*copied)[1].whole);
+  EXPECT_TRUE((*copied)[0].fields[1].quantity);
+  strategy.flags = CAGE_OPTION_QUANTITY;
+  strategy.max = 8;
+  EXPECT_THAT(refusal(), HasSubstr("CAGE_OPTION_QUANTITY is for maps, and for strings without choices and bounds"));
+  strategy.flags = 0;
+  strategy.max = 0;
+  schema.flags = 2;
+  EXPECT_THAT(refusal(), HasSubstr("has the unknown flags 0x2 [R16]"));
+}
+
 TEST_F(SchemasTest, ParamsAreOneSchema) {
   table.schema_count = 0;
   EXPECT_THAT(*copy_schemas(table), SizeIs(0));
@@ -119,8 +136,8 @@ TEST_F(SchemasTest, FieldsHavePaths) {
 TEST_F(SchemasTest, FlagsAndTypesHaveAMeaning) {
   strategy.flags = CAGE_OPTION_LIVE;
   EXPECT_THAT(refusal(), HasSubstr("'sharing.strategy': CAGE_OPTION_LIVE is for options"));
-  strategy.flags = 1u << 4;
-  EXPECT_THAT(refusal(), HasSubstr("has the unknown flags 0x10 [R16]"));
+  strategy.flags = 1u << 5;
+  EXPECT_THAT(refusal(), HasSubstr("has the unknown flags 0x20 [R16]"));
   strategy.flags = 0;
   strategy.type = 7;
   EXPECT_THAT(refusal(), HasSubstr("has the unknown type 7 [R16]"));
@@ -167,6 +184,8 @@ TEST_F(SchemasTest, OptionsHaveNeitherPathsNorMapsNorClasses) {
   strategy.type = CAGE_OPTION_STRING;
   strategy.flags = CAGE_OPTION_CLASS_ONLY;
   EXPECT_EQ(refused(), "entry 0 of options: 'strategy': CAGE_OPTION_CLASS_ONLY is for parameters: drop it");
+  strategy.flags = CAGE_OPTION_QUANTITY;
+  EXPECT_EQ(refused(), "entry 0 of options: 'strategy': CAGE_OPTION_QUANTITY is for parameters: drop it");
 }
 
 }  // namespace

@@ -227,9 +227,10 @@ TEST(WireTest, AnIdentityWithItsDeclarations) {
                        .max = 5}};
   identity.schemas = {{.api_version = "v1",
                        .kind = "K",
-                       .fields = {{.name = "p.q", .type = OptionType::kMap, .class_only = true}},
+                       .fields = {{.name = "p.q", .type = OptionType::kMap, .class_only = true, .quantity = true}},
                        .device_kinds = {"gpu", "nic"},
-                       .raw = true}};
+                       .raw = true,
+                       .whole = true}};
   identity.metrics = {{MetricType::kCounter, "errors_total", "since the reset", {"link"}},
                       {MetricType::kGauge, "DCGM_FI_DEV_GPU_TEMP", "of the core", {"UUID", "modelName"}}};
   identity.watch = {.kernel_log = {"NVRM: Xid"}, .uevents = {"pci"}};
@@ -260,6 +261,8 @@ TEST(WireTest, AnIdentityWithItsDeclarations) {
   EXPECT_EQ(back.schemas[0].fields[0].name, "p.q");
   EXPECT_EQ(back.schemas[0].fields[0].type, OptionType::kMap);
   EXPECT_TRUE(back.schemas[0].fields[0].class_only);
+  EXPECT_TRUE(back.schemas[0].fields[0].quantity);
+  EXPECT_TRUE(back.schemas[0].whole);
 }
 
 TEST(WireTest, AWorkerWithAMetricNameThatWouldSpoilThePageHasNoMetrics) {

@@ -69,7 +69,7 @@ pub struct cage_params_schema {
     pub fields: *const *const cage_option,
     pub device_kinds: *const cage_str,
     pub device_kind_count: u32,
-    pub reserved: u32,
+    pub flags: u32,
 }
 
 #[repr(C)]
