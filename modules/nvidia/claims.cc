@@ -20,6 +20,7 @@ namespace {
 const std::string kPrepared = "prepared\n";
 constexpr std::chrono::seconds kEndLimit{5};  // for processes that were killed
 constexpr std::chrono::milliseconds kExitPollInterval{50};
+constexpr int kVolta = 7;                               // the compute capability
 constexpr unsigned long long kIdleMemory = 256 * kMib;  // more is left only by somebody
 
 // The compute mode in which a GPU can be shared so.
@@ -104,11 +105,15 @@ Changes Claims::plan(const cage::Allocation& device) {
   }
   const Target target = must_find(device.device());
   const Gpu& gpu = target.gpu->gpu;
+  const Sharing sharing = sharing_of(device);
   if (device.admin()) return changes;
   if (target.profile != nullptr)
     changes.partitions.push_back({.bus_id = gpu.bus_id, .profile = target.profile->id, .start = target.start});
-  const Sharing sharing = sharing_of(device);
   changes.mps = sharing.mps.has_value();
+  if (changes.mps && sharing.mps->multi_user && gpu.compute_capability && gpu.compute_capability->first < kVolta)
+    throw cage::Error(
+        CAGE_INVALID_ARGUMENT,
+        "GPU " + gpu.bus_id + " is older than Volta, whose MPS serves one user at a time; remove " + field::kMultiUser);
   if (sharing.time_slice.value_or(kDefaultInterval) != kDefaultInterval) changes.time_slices.push_back(gpu.uuid);
   if (const auto mode = wanted_mode(sharing); mode && is_whole(target)) {
     const unsigned now = compute_mode(driver_.nvml(), driver_.handle(gpu), gpu);
@@ -131,24 +136,22 @@ Changes Claims::plan_function(const PciGpu& function) {
 void Claims::apply(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) {
   const auto devices = claim.allocations();
   const Majors majors = read_majors(driver_.node().procfs);
-  MpsGroup mps;
+  std::vector<MpsGroup> groups;
   bool has_gpu = false;
   edits.of_claim().env("NVIDIA_VISIBLE_DEVICES", "void");  // keeps NVIDIA's own runtime from adding GPUs
   for (const cage::Allocation& device : devices) {
     if (find_function(device.device())) continue;
     has_gpu = true;
     const std::string uuid = apply(call, device, majors, edits);
-    const Sharing sharing = device.admin() ? Sharing{} : sharing_of(device);
+    const Sharing sharing = sharing_of(device);
     if (!sharing.mps) continue;
-    if (mps.settings && mps.settings != sharing.mps)
-      throw cage::Error(CAGE_INVALID_ARGUMENT,
-                        "one MPS control daemon serves the claim: give all its devices the same sharing.mpsConfig");
-    mps.settings = sharing.mps;
-    mps.devices.push_back(uuid);
+    auto group = std::ranges::find(groups, *sharing.mps, &MpsGroup::settings);
+    if (group == groups.end()) group = groups.insert(groups.end(), {*sharing.mps, {}});
+    group->devices.push_back(uuid);
     mps_.add_to(edits.of(device), claim.uid());
   }
   if (has_gpu) add_driver(majors, edits.of_claim());
-  if (mps.settings) mps_.start(call, claim.uid(), mps.devices, *mps.settings);
+  if (!groups.empty()) mps_.start(call, claim.uid(), groups);
   // Last, because it closes NVML.
   for (const cage::Allocation& device : devices) {
     const auto function = find_function(device.device());

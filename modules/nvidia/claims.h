@@ -45,11 +45,6 @@ class Claims {
   void remove_strangers(const std::vector<cage::Claim>& live);
 
  private:
-  // The devices that an MPS control daemon serves, by UUID.
-  struct MpsGroup {
-    std::vector<std::string> devices;
-    std::optional<MpsSettings> settings;
-  };
   static Changes changes_of(const cage::Claim& claim);
   Target must_find(std::string_view device_id);
   std::optional<PciGpu> find_function(std::string_view device_id) const;

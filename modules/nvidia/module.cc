@@ -66,9 +66,9 @@ class Nvidia final : public cage::Module {
       cage::Option::text("vfio_driver", "vfio-pci", "the kernel's driver for them"),
   };
   static constexpr cage::Schema declared_schemas[] = {
-      cage::Schema::of<kGpuFields>(kApiVersion, "GpuConfig").devices(kGpu),
-      cage::Schema::of<kMigFields>(kApiVersion, "MigDeviceConfig").devices(kMig),
-      cage::Schema::of<kVfioFields>(kApiVersion, "VfioDeviceConfig").devices(kVfio),
+      cage::Schema::of<kGpuFields>(kApiVersion, "GpuConfig").devices(kGpu).whole(),
+      cage::Schema::of<kMigFields>(kApiVersion, "MigDeviceConfig").devices(kMig).whole(),
+      cage::Schema::of<kVfioFields>(kApiVersion, "VfioDeviceConfig").devices(kVfio).whole(),
   };
 
   Nvidia(const cage::Call&, cage::Host host, const cage::Values& options)

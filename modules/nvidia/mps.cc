@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstring>
+#include <map>
 
 namespace cardcage::nvidia {
 namespace {
@@ -45,8 +47,9 @@ void mount_memory(const fs::path& folder, const char* options) {
 std::size_t place_of(const std::string& device, const std::vector<std::string>& devices) {
   const auto found = std::ranges::find(devices, device);
   if (found != devices.end()) return static_cast<std::size_t>(found - devices.begin());
-  for (std::size_t place = 0; place < devices.size(); ++place)
-    if (std::to_string(place) == device) return place;
+  std::size_t place = 0;
+  const auto [end, error] = std::from_chars(device.data(), device.data() + device.size(), place);
+  if (error == std::errc() && end == device.data() + device.size() && place < devices.size()) return place;
   throw cage::Error(CAGE_INVALID_ARGUMENT,
                     std::string(field::kMemories) + ": '" + device +
                         "' is neither the UUID nor the place of a device of the claim, which has " +
@@ -55,33 +58,53 @@ std::size_t place_of(const std::string& device, const std::vector<std::string>& 
 
 }  // namespace
 
-std::vector<std::string> mps_commands(const std::vector<std::string>& devices, const MpsSettings& settings) {
+std::vector<std::string> mps_devices(const std::vector<MpsGroup>& groups) {
+  std::vector<std::string> all;
+  for (const MpsGroup& group : groups) all.insert(all.end(), group.devices.begin(), group.devices.end());
+  std::ranges::sort(all);
+  return all;
+}
+
+std::vector<std::string> mps_commands(const std::vector<MpsGroup>& groups) {
   std::vector<std::string> commands;
-  if (settings.thread_percentage)
-    commands.push_back("set_default_active_thread_percentage " + std::to_string(*settings.thread_percentage));
-  std::vector<unsigned long long> limits(devices.size(), settings.memory_mib.value_or(0));
-  for (const auto& [device, mib] : settings.memories_mib) limits[place_of(device, devices)] = mib;
+  if (const auto threads = groups.front().settings.thread_percentage)
+    commands.push_back("set_default_active_thread_percentage " + std::to_string(*threads));
+  std::map<std::string, unsigned long long> limits;
+  for (const MpsGroup& group : groups) {
+    std::vector<std::string> devices = group.devices;
+    std::ranges::sort(devices);  // by which NVIDIA's driver counts the places of its memory limits
+    for (const std::string& device : devices) limits[device] = group.settings.memory_mib.value_or(0);
+    for (const auto& [device, mib] : group.settings.memories_mib) limits[devices[place_of(device, devices)]] = mib;
+  }
   // By number: some versions ignore limits that are set by UUID.
-  for (std::size_t place = 0; place < limits.size(); ++place)
-    if (limits[place] > 0)
-      commands.push_back("set_default_device_pinned_mem_limit " + std::to_string(place) + " " +
-                         std::to_string(limits[place]) + "M");
+  std::size_t number = 0;
+  for (const std::string& device : mps_devices(groups)) {
+    if (limits[device] > 0)
+      commands.push_back("set_default_device_pinned_mem_limit " + std::to_string(number) + " " +
+                         std::to_string(limits[device]) + "M");
+    ++number;
+  }
   return commands;
 }
 
-void Mps::start(const cage::Call& call, std::string_view claim_uid, const std::vector<std::string>& devices,
-                const MpsSettings& settings) const {
+void Mps::start(const cage::Call& call, std::string_view claim_uid, const std::vector<MpsGroup>& groups) const {
+  const MpsSettings& first = groups.front().settings;
+  for (const MpsGroup& group : groups)
+    if (group.settings.thread_percentage != first.thread_percentage || group.settings.multi_user != first.multi_user)
+      throw cage::Error(CAGE_INVALID_ARGUMENT,
+                        "one MPS control daemon serves the claim, so all its requests need the same "
+                        "defaultActiveThreadPercentage and multiUser; use two claims");
   const fs::path folder = folder_of(claim_uid);
   mount_memory(folder, "mode=0755,size=64m,nr_inodes=4096");
   for (const char* name : {"pipe", "log"}) make_folder(folder / name);
   mount_memory(folder / "shm", "mode=1777");  // half of the node's memory at most
 
   std::string visible;
-  for (const std::string& device : devices) visible += (visible.empty() ? "" : ",") + device;
+  for (const std::string& device : mps_devices(groups)) visible += (visible.empty() ? "" : ",") + device;
   cage::Program program{.name = kProgram,
-                        .arguments = {folder, driver_root_, settings.multi_user ? "multi-user" : "single-user"},
+                        .arguments = {folder, driver_root_, first.multi_user ? "multi-user" : "single-user"},
                         .environment = {"CUDA_VISIBLE_DEVICES=" + visible}};
-  std::ranges::copy(mps_commands(devices, settings), std::back_inserter(program.arguments));
+  std::ranges::copy(mps_commands(groups), std::back_inserter(program.arguments));
   host_.start_service(call, kService, program);
   const auto end = cage::Call::Clock::now() + kStartLimit;
   while (!fs::exists(folder / "ready")) {

@@ -10,6 +10,12 @@
 
 namespace cardcage::nvidia {
 
+// The devices of a claim with the same settings, by UUID.
+struct MpsGroup {
+  MpsSettings settings;
+  std::vector<std::string> devices;
+};
+
 // Runs cardcage-nvidia-mps as a service. Each claim has a folder with the daemon's pipes and log, and with the shared
 // memory that it and its programs need: a tmpfs, so that no container fills that of the node.
 class Mps {
@@ -17,9 +23,9 @@ class Mps {
   Mps(cage::Host host, std::filesystem::path root, std::filesystem::path driver_root)
       : host_(host), root_(std::move(root)), driver_root_(std::move(driver_root)) {}
 
-  // Returns once the daemon serves the devices, by UUID. Does nothing if it already does.
-  void start(const cage::Call& call, std::string_view claim_uid, const std::vector<std::string>& devices,
-             const MpsSettings& settings) const;
+  // Returns once the daemon serves the devices. Does nothing if it already does. Groups may differ in the limits of
+  // memory alone, because what else there is holds for the whole daemon.
+  void start(const cage::Call& call, std::string_view claim_uid, const std::vector<MpsGroup>& groups) const;
   // Does nothing if there is none.
   void stop(const cage::Call& call, std::string_view claim_uid) const;
   // For containers that get one of the devices.
@@ -33,6 +39,8 @@ class Mps {
 };
 
 // What the control daemon is told at each start.
-std::vector<std::string> mps_commands(const std::vector<std::string>& devices, const MpsSettings& settings);
+std::vector<std::string> mps_commands(const std::vector<MpsGroup>& groups);
+// All of them, in the order in which the daemon counts them.
+std::vector<std::string> mps_devices(const std::vector<MpsGroup>& groups);
 
 }  // namespace cardcage::nvidia

@@ -1,6 +1,8 @@
 // How containers share a device: what the parameters of NVIDIA's DRA driver ask for.
 //
-// Source: resource.nvidia.com/v1beta1, kinds GpuConfig and MigDeviceConfig.
+// Source: resource.nvidia.com/v1beta1, kinds GpuConfig and MigDeviceConfig: validate.go and sharing.go of
+// kubernetes-sigs/dra-driver-nvidia-gpu. As there, the last configuration for a device counts as a whole, and one that
+// does not count may be wrong.
 #pragma once
 
 #include <cardcage/sdk.hpp>
@@ -11,7 +13,9 @@
 namespace cardcage::nvidia {
 
 namespace field {
-inline constexpr const char *kStrategy = "sharing.strategy", *kInterval = "sharing.timeSlicingConfig.interval",
+inline constexpr const char *kSharing = "sharing", *kStrategy = "sharing.strategy",
+                            *kTimeSlicing = "sharing.timeSlicingConfig",
+                            *kInterval = "sharing.timeSlicingConfig.interval", *kMps = "sharing.mpsConfig",
                             *kThreads = "sharing.mpsConfig.defaultActiveThreadPercentage",
                             *kMemory = "sharing.mpsConfig.defaultPinnedDeviceMemoryLimit",
                             *kMemories = "sharing.mpsConfig.defaultPerDevicePinnedMemoryLimit",
@@ -26,9 +30,10 @@ constexpr unsigned kDefaultInterval = 0;
 inline constexpr cage::Option kMigFields[] = {
     cage::Option::text(field::kStrategy, "TimeSlicing", "how containers share the device").one_of(kStrategies),
     cage::Option::integer(field::kThreads, "100", "how much of the device each program may use at a time, in percent")
-        .range(1, 100),
-    cage::Option::text(field::kMemory, "", "how much memory of each device a program may have, such as 4Gi"),
-    cage::Option::map(field::kMemories, "the same for single devices, by UUID or by place among the claim's"),
+        .range(0, 100),
+    cage::Option::text(field::kMemory, "", "how much memory of each device a program may have, such as 4Gi").quantity(),
+    cage::Option::map(field::kMemories, "the same for single devices, by UUID or by place in the order of UUIDs")
+        .quantity(),
     cage::Option::boolean(field::kMultiUser, "false", "serve programs of different users at a time"),
 };
 inline constexpr cage::Option kGpuFields[] = {
@@ -44,7 +49,7 @@ inline constexpr cage::Option kGpuFields[] = {
 struct MpsSettings {
   std::optional<unsigned> thread_percentage;
   std::optional<unsigned long long> memory_mib;            // of each device
-  std::map<std::string, unsigned long long> memories_mib;  // of single ones, by UUID or by place among the claim's
+  std::map<std::string, unsigned long long> memories_mib;  // of single ones, by UUID or by place in their order
   bool multi_user = false;
   friend bool operator==(const MpsSettings&, const MpsSettings&) = default;
 };
@@ -54,7 +59,8 @@ struct Sharing {
   std::optional<MpsSettings> mps;
 };
 
-// Throws cage::Error if the parameters contradict themselves.
+// Nothing with admin access, as far as a DeviceClass asks for it. Throws cage::Error if the parameters contradict
+// themselves.
 Sharing sharing_of(const cage::Allocation& device);
 
 }  // namespace cardcage::nvidia
