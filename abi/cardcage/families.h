@@ -81,7 +81,7 @@ typedef struct cage_metric {       /* static const storage in the module */
                                       that of a COUNTER ends in _total. The host prefixes it. Or
                                       [A-Z][A-Z0-9_]*, as it is: dashboards know it already */
   cage_str help;                   /* one line */
-  const cage_str *labels;          /* their names: [a-zA-Z][a-zA-Z0-9_]*, at most 8 */
+  const cage_str *labels;          /* their names: [a-zA-Z][a-zA-Z0-9_]*, at most 16 */
   uint32_t label_count;
   uint32_t reserved;
 } cage_metric;

@@ -29,11 +29,11 @@ constexpr std::string_view metric_prefix(std::string_view name) {
   return name.empty() || is_upper(name[0]) ? "" : "cardcage_hw_";
 }
 
-constexpr std::size_t kMaxMetrics = 128, kMaxMetricLabels = 8;  // declared by a module; names of one metric
+constexpr std::size_t kMaxMetrics = 128, kMaxMetricLabels = 16;  // declared by a module; names of one metric
 constexpr std::size_t kMaxLabelValue = 256;
 constexpr std::size_t kMaxSamples = 50'000;       // of one collection
 constexpr std::size_t kMaxSampleText = 8u << 20;  // device ids and label values of one collection
-constexpr std::size_t kMaxNodeLabels = 64;
+constexpr std::size_t kMaxNodeLabels = 256;
 
 struct MetricSample {
   std::uint32_t metric = 0;         // index of the declaration

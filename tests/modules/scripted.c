@@ -370,7 +370,7 @@ static void report_bad_labels(cage_label_sink* out) {
   out->label(out, good, bad_value);
   out->label(out, good, value);
   out->label(out, good, value);
-  for (int i = 0; i < 70; ++i) {
+  for (int i = 0; i < 262; ++i) {
     char text[32];
     const cage_str name = {text, (size_t)snprintf(text, sizeof text, "example.com/n%d", i)};
     out->label(out, name, value);

@@ -97,8 +97,8 @@ TEST_F(MetricDeclarationsTest, RefusesLabelsThatTheHostOrPrometheusUses) {
   }
   labels[1] = labels[0];
   EXPECT_THAT(refusal(), HasSubstr("label 'sensor' is there twice"));
-  metric.label_count = 9;
-  EXPECT_THAT(refusal(), HasSubstr("labels has 9 entries, at most 8 are allowed"));
+  metric.label_count = 17;
+  EXPECT_THAT(refusal(), HasSubstr("labels has 17 entries, at most 16 are allowed"));
 }
 
 TEST_F(MetricDeclarationsTest, NeedsAHelpOfOneLine) {
