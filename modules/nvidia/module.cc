@@ -21,6 +21,7 @@ namespace {
 
 constexpr cage_str kMigModes[] = {CAGE_LIT("static"), CAGE_LIT("dynamic")};
 constexpr cage_str kLeftovers[] = {CAGE_LIT("report"), CAGE_LIT("wait"), CAGE_LIT("end")};
+constexpr cage_str kLabelStrategies[] = {CAGE_LIT("none"), CAGE_LIT("single"), CAGE_LIT("mixed")};
 constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr cage_str kGpu[] = {CAGE_LIT("gpu")}, kMig[] = {CAGE_LIT("mig")}, kVfio[] = {CAGE_LIT("vfio")};
 constexpr std::string_view kApiVersion = "resource.nvidia.com/v1beta1";
@@ -57,6 +58,12 @@ class Nvidia final : public cage::Module {
       cage::Option::duration("health_interval", "1s",
                              "how often errors of GPUs are read; every tenth time their counters and sensors, too")
           .range(kMillisecond, 60'000 * kMillisecond),
+      cage::Option::text("label_mig_strategy", "none",
+                         "labels of MIG instances: none, those of the GPUs instead, or those of each profile, too")
+          .one_of(kLabelStrategies),
+      cage::Option::list("label_replicas", "[]",
+                         "how many containers share each device of a resource, for labels: gpu=4, mig-1g.10gb=2"),
+      cage::Option::boolean("label_timestamp", "true", "label the node with the time at which the module began"),
       cage::Option::text("leftover_processes", "report",
                          "processes on a GPU that no claim has: log them, wait for their end, or end them")
           .one_of(kLeftovers),
@@ -75,6 +82,7 @@ class Nvidia final : public cage::Module {
       : host_(host),
         health_interval_(options.duration("health_interval")),
         offer_(offer_of(options)),
+        label_policy_(label_policy(options)),
         driver_(
             {.sysfs = host.sysfs(), .procfs = host.procfs(), .devfs = host.devfs(), .driver_root = host.driver_root()},
             host, offer_.mig == MigMode::kDynamic),
@@ -114,7 +122,7 @@ class Nvidia final : public cage::Module {
     return closeness().choose(wish.available, gpu_of, wish.required, wish.count);
   }
   void collect_labels(const cage::Call&, cage::Labels& labels) override {
-    report_labels(driver_.inventory(), driver_.node(), labels);
+    report_labels(driver_.inventory(), driver_.node(), label_policy_, since_, labels);
   }
   void collect_metrics(const cage::Call&, cage::Samples& samples) override {
     if (!quiesced_) metrics_.collect(samples);
@@ -173,6 +181,8 @@ class Nvidia final : public cage::Module {
   cage::Host host_;
   const std::chrono::nanoseconds health_interval_;
   const Offer offer_;
+  const LabelPolicy label_policy_;
+  const std::chrono::system_clock::time_point since_ = std::chrono::system_clock::now();
   Driver driver_;
   Monitor monitor_;
   Metrics metrics_;

@@ -38,33 +38,6 @@ class NvidiaNode : public NvidiaFixture {
 INSTANTIATE_TEST_SUITE_P(Isolation, NvidiaNode, ::testing::Values(Isolation::kInProcess, Isolation::kProcess),
                          name_of_isolation);
 
-TEST_P(NvidiaNode, LabelsAreThoseOfGpuFeatureDiscovery) {
-  ASSERT_TRUE(start_on({.product = "h100", .gpus = 2}));
-  discover();
-  const auto labels = run(module->collect_labels(soon()));
-  ASSERT_TRUE(labels) << labels.error().message;
-  EXPECT_THAT(labels->values,
-              IsSupersetOf({Pair("nvidia.com/gpu.count", "2"), Pair("nvidia.com/gpu.product", "NVIDIA-H100-80GB-HBM3"),
-                            Pair("nvidia.com/gpu.memory", "81559"), Pair("nvidia.com/gpu.family", "hopper"),
-                            Pair("nvidia.com/gpu.compute.major", "9"), Pair("nvidia.com/gpu.compute.minor", "0"),
-                            Pair("nvidia.com/mig.capable", "true"), Pair("nvidia.com/cuda.driver-version.major", "580"),
-                            Pair("nvidia.com/cuda.driver-version.full", "580.65.06"),
-                            Pair("nvidia.com/cuda.runtime-version.full", "13.0")}));
-}
-
-TEST_P(NvidiaNode, LabelsCountMigInstances) {
-  gpus = std::make_unique<FakeGpus>(folder / "node", FakeNode{.product = "h100"});
-  gpus->set_mig_mode(0, true);
-  gpus->create_instance(0, 19, 0);
-  gpus->create_instance(0, 19, 3);
-  ASSERT_TRUE(start_again());
-  discover();
-  const auto labels = run(module->collect_labels(soon()));
-  ASSERT_TRUE(labels) << labels.error().message;
-  EXPECT_THAT(labels->values, IsSupersetOf({Pair("nvidia.com/mig-1g.10gb.count", "2"),
-                                            Pair("nvidia.com/mig-1g.10gb.multiprocessors", "16")}));
-}
-
 TEST_P(NvidiaNode, ANodeWithoutGpusHasNoLabels) {
   gpus = std::make_unique<FakeGpus>(folder / "node", FakeNode{});
   gpus->unload_driver();
