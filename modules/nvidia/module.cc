@@ -41,6 +41,13 @@ ClaimPolicy policy_of(const cage::Values& options) {
           .passthrough = options.boolean("passthrough")};
 }
 
+FigureChoice choice_of(cage::Host host, const cage::Values& options) {
+  FigureChoice choice(options);
+  for (const std::string& figure : choice.unknown())
+    host.warn() << "the figure '" << figure << "' is unknown and not reported; docs/nvidia.md, 'Metrics', lists all";
+  return choice;
+}
+
 class Nvidia final : public cage::Module {
  public:
   static constexpr std::string_view id = "dev.cardcage.nvidia", version = "0.1.0", vendor = "Cardcage";
@@ -68,6 +75,8 @@ class Nvidia final : public cage::Module {
                          "processes on a GPU that no claim has: log them, wait for their end, or end them")
           .one_of(kLeftovers),
       cage::Option::boolean("reset_after_use", "false", "reset a whole GPU when its claim is released"),
+      cage::Option::list("metrics", "[]", "names of the figures that are reported; by default dcgm-exporter's"),
+      cage::Option::text("metrics_file", "", "a list of dcgm-exporter (CSV) that names them"),
       cage::Option::text("mps_root", "/run/nvidia/mps", "where the folders of MPS control daemons are"),
       cage::Option::boolean("passthrough", "false", "offer whole GPUs to virtual machines, too"),
       cage::Option::text("vfio_driver", "vfio-pci", "the kernel's driver for them"),
@@ -87,7 +96,7 @@ class Nvidia final : public cage::Module {
             {.sysfs = host.sysfs(), .procfs = host.procfs(), .devfs = host.devfs(), .driver_root = host.driver_root()},
             host, offer_.mig == MigMode::kDynamic),
         monitor_(driver_, host, offer_, health_interval_),
-        metrics_(driver_, monitor_, offer_),
+        metrics_(driver_, monitor_, offer_, choice_of(host, options)),
         claims_(driver_, host, policy_of(options), Mps(host, options.text("mps_root"), host.driver_root()),
                 Passthrough(driver_, host, std::string(options.text("vfio_driver")))) {}
 

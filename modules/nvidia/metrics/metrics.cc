@@ -5,6 +5,7 @@
 
 #include "modules/nvidia/health/readings.h"
 #include "modules/nvidia/metrics/figures.h"
+#include "modules/nvidia/metrics/xid_message.h"
 
 namespace cardcage::nvidia {
 namespace {
@@ -37,6 +38,7 @@ constexpr std::array kFieldFigures{
     FieldFigure{nvml::kFieldBoardLimitViolation, &figures::board_limit_violation},
     FieldFigure{nvml::kFieldLowUtilViolation, &figures::low_util_violation},
     FieldFigure{nvml::kFieldReliabilityViolation, &figures::reliability_violation},
+    FieldFigure{nvml::kFieldRemapPending, &figures::remap_pending},
 };
 // Behind them the two that make one figure.
 constexpr std::size_t kNvLinkSent = kFieldFigures.size(), kNvLinkReceived = kNvLinkSent + 1,
@@ -83,8 +85,9 @@ nvml::Device find_mig_device(const nvml::Library& nvml, nvml::Device gpu, const 
 class Metrics::Row {
  public:
   // `device` is empty if the GPU is not a device itself.
-  Row(cage::Samples& samples, std::string device, const Gpu& gpu, const std::string& driver_version)
-      : samples_(samples), device_(std::move(device)), gpu_(gpu), driver_version_(driver_version) {
+  Row(cage::Samples& samples, const FigureChoice& choice, std::string device, const Gpu& gpu,
+      const std::string& driver_version)
+      : samples_(samples), choice_(choice), device_(std::move(device)), gpu_(gpu), driver_version_(driver_version) {
     if (gpu.index) index_ = std::to_string(*gpu.index);
   }
   void set_instance(const std::string& profile, unsigned gpu_instance) {
@@ -94,9 +97,14 @@ class Metrics::Row {
 
   template <class T>
   void add(const Figure& figure, const std::optional<T>& value) {
-    if (value)
+    if (value && choice_.has(figure))
       samples_.add(figure, device_, static_cast<double>(*value), index_, gpu_.uuid, gpu_.nvml_bus_id, gpu_.product,
                    profile_, instance_, driver_version_);
+  }
+  void add_xid(const std::optional<unsigned long long>& xid) {
+    if (xid && choice_.has(figures::last_xid))
+      samples_.add(figures::last_xid, device_, static_cast<double>(*xid), index_, gpu_.uuid, gpu_.nvml_bus_id,
+                   gpu_.product, profile_, instance_, driver_version_, std::to_string(*xid), xid_message(*xid));
   }
   void add_memory(const nvml::Library& nvml, nvml::Device device) {
     constexpr int kToMib = 20;
@@ -104,9 +112,14 @@ class Metrics::Row {
       add(figures::memory_free, std::optional(memory->free >> kToMib));
       add(figures::memory_used, std::optional(memory->used >> kToMib));
       add(figures::memory_reserved, std::optional(memory->reserved >> kToMib));
+      add(figures::memory_total, std::optional(memory->total >> kToMib));
+      if (memory->total > memory->reserved)
+        add(figures::memory_used_share,
+            std::optional(static_cast<double>(memory->used) / static_cast<double>(memory->total - memory->reserved)));
     } else if (const auto older = get<nvml::Memory>(nvml->nvmlDeviceGetMemoryInfo, device)) {
       add(figures::memory_free, std::optional(older->free >> kToMib));
       add(figures::memory_used, std::optional(older->used >> kToMib));  // with what is reserved
+      add(figures::memory_total, std::optional(older->total >> kToMib));
     }
   }
   void add_activity(const Activity& activity) {
@@ -122,12 +135,10 @@ class Metrics::Row {
     if (sent && received) add(figures::nvlink_traffic, std::optional(*sent + *received));
   }
   void add_sensors(const nvml::Library& nvml, nvml::Device device) {
-    constexpr double kWattsPerMilliwatt = 0.001;
     add(figures::sm_clock, get<unsigned>(nvml->nvmlDeviceGetClockInfo, device, nvml::kSmClock));
     add(figures::memory_clock, get<unsigned>(nvml->nvmlDeviceGetClockInfo, device, nvml::kMemoryClock));
     add(figures::temperature, read_temperature(nvml, device));
-    if (const auto milliwatts = get<unsigned>(nvml->nvmlDeviceGetPowerUsage, device))
-      add(figures::power, std::optional(*milliwatts * kWattsPerMilliwatt));
+    add_watts(figures::power, nvml->nvmlDeviceGetPowerUsage, device);
     if (const auto rates = get<nvml::Utilization>(nvml->nvmlDeviceGetUtilizationRates, device)) {
       add(figures::utilization, std::optional(rates->gpu));
       add(figures::memory_utilization, std::optional(rates->memory));
@@ -135,17 +146,51 @@ class Metrics::Row {
     add(figures::encoder_utilization, first_of_two(nvml->nvmlDeviceGetEncoderUtilization, device));
     add(figures::decoder_utilization, first_of_two(nvml->nvmlDeviceGetDecoderUtilization, device));
   }
+  // Asks the GPU only for the figures that the operator has named.
+  void add_settings(const nvml::Library& nvml, nvml::Device device) {
+    add_watts(figures::power_limit, nvml->nvmlDeviceGetEnforcedPowerLimit, device);
+    add_watts(figures::default_power_limit, nvml->nvmlDeviceGetPowerManagementDefaultLimit, device);
+    ask(figures::video_clock, nvml->nvmlDeviceGetClockInfo, device, unsigned{nvml::kVideoClock});
+    ask(figures::slowdown_temperature, nvml->nvmlDeviceGetTemperatureThreshold, device,
+        unsigned{nvml::kSlowdownTemperature});
+    ask(figures::shutdown_temperature, nvml->nvmlDeviceGetTemperatureThreshold, device,
+        unsigned{nvml::kShutdownTemperature});
+    ask(figures::link_generation, nvml->nvmlDeviceGetCurrPcieLinkGeneration, device);
+    ask(figures::link_width, nvml->nvmlDeviceGetCurrPcieLinkWidth, device);
+    ask(figures::max_link_generation, nvml->nvmlDeviceGetMaxPcieLinkGeneration, device);
+    ask(figures::max_link_width, nvml->nvmlDeviceGetMaxPcieLinkWidth, device);
+    ask(figures::persistence_mode_figure, nvml->nvmlDeviceGetPersistenceMode, device);
+    ask(figures::compute_mode_figure, nvml->nvmlDeviceGetComputeMode, device);
+    if (choice_.has(figures::ecc_mode)) add(figures::ecc_mode, first_of_two(nvml->nvmlDeviceGetEccMode, device));
+    const auto reasons = nvml->nvmlDeviceGetCurrentClocksEventReasons != nullptr
+                             ? nvml->nvmlDeviceGetCurrentClocksEventReasons
+                             : nvml->nvmlDeviceGetCurrentClocksThrottleReasons;  // before driver 535
+    for (const Figure* figure : {&figures::clock_reasons, &figures::clock_reasons_old})
+      if (choice_.has(*figure)) add(*figure, get<unsigned long long>(reasons, device));
+  }
 
  private:
+  template <class Function, class... Argument>
+  void ask(const Figure& figure, Function function, nvml::Device device, Argument... argument) {
+    if (choice_.has(figure)) add(figure, get<unsigned>(function, device, argument...));
+  }
+  void add_watts(const Figure& figure, nvml::Return (*function)(nvml::Device, unsigned*), nvml::Device device) {
+    constexpr double kWattsPerMilliwatt = 0.001;
+    if (!choice_.has(figure)) return;
+    if (const auto milliwatts = get<unsigned>(function, device))
+      add(figure, std::optional(*milliwatts * kWattsPerMilliwatt));
+  }
+
   cage::Samples& samples_;
+  const FigureChoice& choice_;
   const std::string device_;
   const Gpu& gpu_;
   const std::string& driver_version_;
   std::string index_, profile_, instance_;
 };
 
-Metrics::Metrics(Driver& driver, const Monitor& monitor, Offer offer)
-    : driver_(driver), monitor_(monitor), offer_(offer) {
+Metrics::Metrics(Driver& driver, const Monitor& monitor, Offer offer, FigureChoice choice)
+    : driver_(driver), monitor_(monitor), offer_(offer), choice_(std::move(choice)) {
   driver_.before_close([this] { sources_.clear(); });
 }
 
@@ -173,12 +218,13 @@ void Metrics::collect_gpu(const nvml::Library& nvml, const SeenGpu& seen, cage::
   const nvml::Return code = read_fields(nvml, source.device, fields);
   if (code != nvml::kSuccess && !nvml::means_absent(code)) return;  // it does not respond: ask it nothing more
   source.is_current = true;
-  Row row(samples, is_device(seen, offer_) ? seen.gpu.uuid : std::string(), seen.gpu,
+  Row row(samples, choice_, is_device(seen, offer_) ? seen.gpu.uuid : std::string(), seen.gpu,
           driver_.inventory().versions.driver);
   row.add_fields(fields);
   row.add_sensors(nvml, source.device);
   row.add_memory(nvml, source.device);
-  row.add(figures::last_xid, monitor_.last_xid(seen.gpu.uuid));
+  row.add_settings(nvml, source.device);
+  row.add_xid(monitor_.last_xid(seen.gpu.uuid));
   row.add_activity(source.activity.measure(nvml, source.device, {}));
   for (const MigInstance& instance : seen.instances) collect_instance(nvml, seen, instance, source.device, samples);
 }
@@ -192,7 +238,7 @@ void Metrics::collect_instance(const nvml::Library& nvml, const SeenGpu& seen, c
     source = {.device = find_mig_device(nvml, gpu, instance), .activity = {}};
   if (source.device == nullptr) return;
   source.is_current = true;
-  Row row(samples, device_id(seen, instance, offer_), seen.gpu, driver_.inventory().versions.driver);
+  Row row(samples, choice_, device_id(seen, instance, offer_), seen.gpu, driver_.inventory().versions.driver);
   row.set_instance(profile->name, instance.gpu_instance);
   row.add_memory(nvml, source.device);
   row.add_activity(source.activity.measure(nvml, gpu, instance.gpu_instance));

@@ -9,13 +9,14 @@
 #include "modules/nvidia/driver.h"
 #include "modules/nvidia/health/monitor.h"
 #include "modules/nvidia/metrics/activity.h"
+#include "modules/nvidia/metrics/figure_choice.h"
 
 namespace cardcage::nvidia {
 
 class Metrics {
  public:
   // Both outlive it.
-  Metrics(Driver& driver, const Monitor& monitor, Offer offer);
+  Metrics(Driver& driver, const Monitor& monitor, Offer offer, FigureChoice choice);
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
@@ -38,6 +39,7 @@ class Metrics {
   Driver& driver_;
   const Monitor& monitor_;
   const Offer offer_;
+  const FigureChoice choice_;
   std::map<std::string, Source> sources_;  // by UUID; what it holds belongs to the open library
 };
 

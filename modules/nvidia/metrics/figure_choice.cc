@@ -1,0 +1,67 @@
+#include "modules/nvidia/metrics/figure_choice.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <tuple>
+
+namespace cardcage::nvidia {
+namespace {
+
+bool is_known_figure(std::string_view name) {
+  return std::apply([&](const auto&... figure) { return ((figure.name == name) || ...); }, figures::all);
+}
+
+bool is_default_figure(std::string_view name) {
+  return std::apply([&](const auto&... figure) { return ((figure.name == name) || ...); }, figures::defaults);
+}
+
+std::string without_blanks(const std::string& text) {
+  const auto begin = text.find_first_not_of(" \t\r");
+  if (begin == std::string::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t\r") + 1 - begin);
+}
+
+}  // namespace
+
+std::vector<std::string> fields_of_list(std::istream& list) {
+  std::vector<std::string> fields;
+  for (std::string line; std::getline(list, line);) {
+    std::istringstream columns(line);
+    std::string field, type;
+    std::getline(columns, field, ',');
+    std::getline(columns, type, ',');
+    field = without_blanks(field);
+    if (field.empty() || field.front() == '#' || without_blanks(type) == "label") continue;
+    fields.push_back(std::move(field));
+  }
+  return fields;
+}
+
+FigureChoice::FigureChoice(const cage::Values& options) {
+  const auto names = options.list("metrics");
+  const std::string path(options.text("metrics_file"));
+  if (!names.empty() && !path.empty())
+    throw cage::Error(CAGE_INVALID_ARGUMENT, "metrics and metrics_file both say what is reported; remove one of them");
+  for (const std::string_view name : names) choose(std::string(name));
+  if (path.empty()) return;
+  std::ifstream file(path);
+  if (!file) throw cage::Error(CAGE_INVALID_ARGUMENT, "metrics_file: reading '" + path + "': " + std::strerror(errno));
+  chosen_.emplace();
+  for (const std::string& name : fields_of_list(file)) choose(name);
+}
+
+void FigureChoice::choose(const std::string& name) {
+  if (!chosen_) chosen_.emplace();
+  if (is_known_figure(name))
+    chosen_->insert(name);
+  else
+    unknown_.push_back(name);
+}
+
+bool FigureChoice::has(std::string_view figure) const {
+  return chosen_ ? chosen_->contains(figure) : is_default_figure(figure);
+}
+
+}  // namespace cardcage::nvidia
