@@ -49,9 +49,9 @@ TEST_P(FakeBranchTest, ExportsTheFunctionsOfItsTime) {
       {520, "nvmlGpmSampleGet"},
       {520, "nvmlGpmMigSampleGet"},
       {520, "nvmlGpmMetricsGet"},
-      {535, "nvmlDeviceGetComputeRunningProcesses_v3"},
-      {535, "nvmlDeviceGetGraphicsRunningProcesses_v3"},
-      {535, "nvmlDeviceGetMPSComputeRunningProcesses_v3"},
+      {525, "nvmlDeviceGetComputeRunningProcesses_v3"},
+      {525, "nvmlDeviceGetGraphicsRunningProcesses_v3"},
+      {525, "nvmlDeviceGetMPSComputeRunningProcesses_v3"},
       {535, "nvmlDeviceGetSramEccErrorStatus"},
       {535, "nvmlDeviceGetModuleId"},
       {535, "nvmlDeviceGetCurrentClocksEventReasons"},
@@ -99,8 +99,9 @@ TEST_P(FakeBranchTest, KnowsTheEventsOfItsTime) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Branches, FakeBranchTest,
-                         ::testing::Values(Branch{470, "470.256.02"}, Branch{535, "535.161.08"},
-                                           Branch{550, "550.54.15"}, Branch{565, "565.57.01"}, Branch{570, "570.86.15"},
+                         ::testing::Values(Branch{470, "470.256.02"}, Branch{525, "525.147.05"},
+                                           Branch{535, "535.161.08"}, Branch{550, "550.54.15"},
+                                           Branch{565, "565.57.01"}, Branch{570, "570.86.15"},
                                            Branch{580, "580.65.06"}),
                          branch_title);
 
