@@ -12,6 +12,7 @@
 #include "modules/nvidia/reset.h"
 #include "modules/nvidia/sharing.h"
 #include "modules/nvidia/unbind_lock.h"
+#include "modules/nvidia/uvm.h"
 
 namespace cardcage::nvidia {
 namespace {
@@ -135,13 +136,13 @@ Changes Claims::plan_function(const PciGpu& function) {
 
 void Claims::apply(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) {
   const auto devices = claim.allocations();
-  const Majors majors = read_majors(driver_.node().procfs);
+  const bool has_gpu =
+      std::ranges::any_of(devices, [&](const cage::Allocation& device) { return !find_function(device.device()); });
+  const Majors majors = has_gpu ? majors_with_uvm(call, host_, driver_.node()) : Majors();
   std::vector<MpsGroup> groups;
-  bool has_gpu = false;
   edits.of_claim().env("NVIDIA_VISIBLE_DEVICES", "void");  // keeps NVIDIA's own runtime from adding GPUs
   for (const cage::Allocation& device : devices) {
     if (find_function(device.device())) continue;
-    has_gpu = true;
     const std::string uuid = apply(call, device, majors, edits);
     const Sharing sharing = sharing_of(device);
     if (!sharing.mps) continue;
@@ -174,6 +175,10 @@ void Claims::add_driver(const Majors& majors, cage::Edit edit) {
   if (const std::string params = params_without_node_changes(driver_.node()); !params.empty())
     edit.proc_text("/proc/driver/nvidia/params", params);
   for (const cage::Mount& mount : socket_mounts(driver_.node(), policy_.capabilities)) edit.mount(mount);
+  const CompanionFiles beside = companion_files(driver_.node(), policy_.companions);
+  for (const cage::DeviceNode& one : beside.nodes) edit.device_node(one);
+  for (const cage::Mount& mount : beside.mounts) edit.mount(mount);
+  for (const std::string& missing : beside.missing) host_.warn() << missing;
 }
 
 std::string Claims::apply(const cage::Call& call, const cage::Allocation& device, const Majors& majors,

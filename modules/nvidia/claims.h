@@ -4,6 +4,7 @@
 #include <cardcage/sdk.hpp>
 
 #include "modules/nvidia/changes.h"
+#include "modules/nvidia/companions.h"
 #include "modules/nvidia/container_files.h"
 #include "modules/nvidia/devices.h"
 #include "modules/nvidia/driver.h"
@@ -22,6 +23,7 @@ enum class Leftovers {
 // What the operator has chosen.
 struct ClaimPolicy {
   Capabilities capabilities;
+  Companions companions;
   Leftovers leftovers = Leftovers::kReport;
   bool reset = false;  // each whole GPU, when its claim is released
   bool passthrough = false;

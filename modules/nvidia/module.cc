@@ -14,6 +14,7 @@
 #include "modules/nvidia/metrics/figures.h"
 #include "modules/nvidia/metrics/metrics.h"
 #include "modules/nvidia/node_labels.h"
+#include "modules/nvidia/platform.h"
 #include "modules/nvidia/reset.h"
 
 namespace cardcage::nvidia {
@@ -34,6 +35,9 @@ Offer offer_of(const cage::Values& options) {
 ClaimPolicy policy_of(const cage::Values& options) {
   const std::string_view leftovers = options.text("leftover_processes");
   return {.capabilities = parse_capabilities(options.list("driver_capabilities")),
+          .companions = {.gds = options.boolean("gds"),
+                         .gdrcopy = options.boolean("gdrcopy"),
+                         .mofed = options.boolean("mofed")},
           .leftovers = leftovers == "end"    ? Leftovers::kEnd
                        : leftovers == "wait" ? Leftovers::kWait
                                              : Leftovers::kReport,
@@ -60,6 +64,9 @@ class Nvidia final : public cage::Module {
   static constexpr cage::Option declared_options[] = {
       cage::Option::list("driver_capabilities", R"(["compute", "utility"])",
                          "what containers get of the driver: compute, utility, video, graphics, display, all"),
+      cage::Option::boolean("gdrcopy", "false", "give containers /dev/gdrdrv, for GDRCopy"),
+      cage::Option::boolean("gds", "false", "give containers /dev/nvidia-fs*, for GPUDirect Storage"),
+      cage::Option::boolean("mofed", "false", "give containers the verbs devices in /dev/infiniband, for RDMA"),
       cage::Option::text("mig", "static", "offer the MIG instances that exist, or make them for claims")
           .one_of(kMigModes),
       cage::Option::duration("health_interval", "1s",
@@ -100,7 +107,10 @@ class Nvidia final : public cage::Module {
         claims_(driver_, host, policy_of(options), Mps(host, options.text("mps_root"), host.driver_root()),
                 Passthrough(driver_, host, std::string(options.text("vfio_driver")))) {}
 
-  void start(const cage::Call&) override { timer_.start(health_interval_); }
+  void start(const cage::Call&) override {
+    if (const std::string unserved = unserved_platform(driver_.node()); !unserved.empty()) host_.warn() << unserved;
+    timer_.start(health_interval_);
+  }
   void stop(const cage::Call&) override { timer_.stop(); }
   void discover(const cage::Call&, cage::Snapshot& snapshot) override {
     auto functions = offer_.passthrough ? read_pci_gpus(driver_.node()) : std::vector<PciGpu>();

@@ -34,6 +34,7 @@ class NvidiaFixture : public HardwareFixture {
              .driver_on_node = driver_on_node};
     ModuleConfig wanted = config("libcardcage_nvidia.so", options);
     wanted.programs = {gpus->driver_root() / "usr/bin/nvidia-smi", built_program("cardcage-nvidia-mps")};
+    if (may_load_modules) wanted.programs.push_back(gpus->driver_root() / "usr/bin/nvidia-modprobe");
     wanted.writes = writes_allowed;
     return start_module(wanted, services);
   }
@@ -59,6 +60,7 @@ class NvidiaFixture : public HardwareFixture {
   // Lets the timer of the module expire until it has looked at every GPU so often.
   void pass_looks(int looks) { pass_ticks(looks * kTicksPerLook); }
 
+  bool may_load_modules = false;  // the configuration allows nvidia-modprobe
   std::unique_ptr<FakeGpus> gpus;
   std::string driver_on_node;          // NodeRoots
   std::shared_ptr<Services> services;  // for tests that start some
