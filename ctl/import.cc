@@ -31,9 +31,10 @@ struct Importer {
   ImportDraft (*import)(const YamlNode& document, const std::string& chosen, ImportRecord& record);
 };
 constexpr Importer kImporters[] = {
-    {"nvidia", "NVIDIA", "from that of NVIDIA's device plugin or DRA driver; needs no daemon",
-     "FILE is a configuration of NVIDIA's device plugin, or Helm values of that plugin or of NVIDIA's DRA driver, as\n"
-     "'helm get values RELEASE' prints them. ",
+    {"nvidia", "NVIDIA", "from that of NVIDIA's device plugin, DRA driver or GPU operator; needs no daemon",
+     "FILE is a configuration of NVIDIA's device plugin, or Helm values of that plugin, of NVIDIA's DRA driver or of "
+     "the\n"
+     "GPU operator, as 'helm get values RELEASE' prints them. ",
      "of Helm values with several configurations, this one", import_nvidia},
     {"sriov", "the SR-IOV network device plugin", "from that of the SR-IOV network device plugin; needs no daemon",
      "FILE is the ConfigMap of the SR-IOV network device plugin, as 'kubectl get configmap -o yaml' prints it, or the\n"

@@ -29,6 +29,31 @@ constexpr std::string_view kDraKeys[] = {
     "featureGates",      "kubeletPlugin",      "controller",       "webhook",     "gpuResourcesEnabledOverride",
     "nvidiaCDIHookPath", "resourceApiVersion", "consumableShares", "logVerbosity"};
 
+constexpr std::string_view kOperatorKeys[] = {"operator",
+                                              "driver",
+                                              "toolkit",
+                                              "validator",
+                                              "daemonsets",
+                                              "dcgm",
+                                              "dcgmExporter",
+                                              "migManager",
+                                              "mig",
+                                              "nodeStatusExporter",
+                                              "gds",
+                                              "gdrcopy",
+                                              "sandboxWorkloads",
+                                              "hostPaths",
+                                              "vgpuManager",
+                                              "vgpuDeviceManager",
+                                              "vfioManager",
+                                              "kataManager",
+                                              "sandboxDevicePlugin",
+                                              "kataSandboxDevicePlugin",
+                                              "ccManager",
+                                              "node-feature-discovery"};
+// Below devicePlugin, which the plugin's own values have, too.
+constexpr std::string_view kOperatorPluginKeys[] = {"config", "env", "args", "image", "repository", "version", "mps"};
+
 // The first of `keys` that the document has.
 std::string_view first_of(const YamlNode& document, Keys keys) {
   const auto found = std::ranges::find_if(keys, [&](std::string_view key) { return document.find(key) != nullptr; });
@@ -40,6 +65,14 @@ bool has_dra_resources(const YamlNode& document) {
   const YamlMember* resources = document.find("resources");
   return resources != nullptr &&
          (resources->value.find("gpus") != nullptr || resources->value.find("computeDomains") != nullptr);
+}
+
+// The values of the GPU operator have those of the plugin at another place, and another default of the MIG strategy.
+std::string_view operator_key(const YamlNode& document) {
+  if (const std::string_view key = first_of(document, kOperatorKeys); !key.empty()) return key;
+  const YamlMember* plugin = document.find("devicePlugin");
+  return plugin != nullptr && !first_of(plugin->value, kOperatorPluginKeys).empty() ? "devicePlugin"
+                                                                                    : std::string_view();
 }
 
 std::string kind_of_object(const YamlNode& document) {
@@ -60,8 +93,9 @@ void refuse_form(const YamlNode& document, ImportRecord& record) {
   record.error(
       at,
       "this file is neither a configuration of NVIDIA's device plugin (version, flags, sharing) nor Helm values "
-      "of the plugin (config, migStrategy, ...) or of NVIDIA's DRA driver (resources.gpus, featureGates, ...); "
-      "if these are Helm values, add migStrategy: none for the device plugin, or resources: {gpus: {enabled: "
+      "of the plugin (config, migStrategy, ...), of NVIDIA's DRA driver (resources.gpus, featureGates, ...) or of the "
+      "GPU operator (driver, mig, ...); if these are Helm values, add migStrategy: none for the device plugin, or "
+      "resources: {gpus: {enabled: "
       "true}} for the DRA driver");
 }
 
@@ -88,10 +122,19 @@ ImportDraft import_nvidia(const YamlNode& document, const std::string& chosen, I
     record.error(document.position, "expected a map at the top, KEY: VALUE on each line");
     return {};
   }
-  const std::string_view config = first_of(document, kConfigKeys), plugin = first_of(document, kPluginKeys);
+  if (const YamlMember* parted = document.find("mig-configs")) {
+    record.error(
+        parted->value.position,
+        "this is a configuration of NVIDIA's MIG manager (mig-parted), which makes the MIG instances of a node; "
+        "keep it beside Cardcage, whose module offers those that exist, or remove it and set mig = \"dynamic\", "
+        "with which claims make them");
+    return {};
+  }
+  const std::string_view whole = operator_key(document), config = first_of(document, kConfigKeys);
+  const std::string_view plugin = whole.empty() ? first_of(document, kPluginKeys) : std::string_view();
   std::string_view dra = first_of(document, kDraKeys);
   if (dra.empty() && config.empty() && has_dra_resources(document)) dra = "resources";
-  std::vector<std::string_view> marks = {config, plugin, dra};
+  std::vector<std::string_view> marks = {whole, config, plugin, dra};
   std::erase(marks, "");
   if (marks.size() > 1) {
     record.error(document.position, fmt::format("keys of different files are mixed: {}; import each file by itself",
@@ -100,9 +143,11 @@ ImportDraft import_nvidia(const YamlNode& document, const std::string& chosen, I
   }
   SettingMap settings(record, &document);
   settings.pass({"USER-SUPPLIED VALUES", "COMPUTED VALUES"}, "a heading of 'helm get values'");
-  if (!chosen.empty() && plugin.empty())
+  if (!chosen.empty() && plugin.empty() && whole.empty())
     record.error(document.position,
                  "--config chooses one of config.map in Helm values of the device plugin; leave it out");
+  else if (!whole.empty())
+    import_operator_values(std::move(settings), chosen, draft);
   else if (!config.empty())
     import_plugin_config(std::move(settings), draft);
   else if (!plugin.empty())

@@ -1,4 +1,4 @@
-// Turns a configuration of NVIDIA's device plugin or DRA driver into one of Cardcage.
+// Turns a configuration of NVIDIA's device plugin, DRA driver or GPU operator into one of Cardcage.
 #pragma once
 
 #include <filesystem>
@@ -28,6 +28,7 @@ ImportDraft import_nvidia(const YamlNode& document, const std::string& chosen, I
 void import_plugin_config(SettingMap document, NvidiaDraft& draft);
 void import_plugin_values(SettingMap document, const std::string& chosen, NvidiaDraft& draft);
 void import_dra_values(SettingMap document, NvidiaDraft& draft);
+void import_operator_values(SettingMap document, const std::string& chosen, NvidiaDraft& draft);
 
 // Settings that several forms have.
 inline constexpr const char* kOfPods = "about NVIDIA's pods; Cardcage has a chart of its own, charts/cardcage";

@@ -17,6 +17,7 @@ constexpr const char* kNoMps =
 // Settings that Helm values and a configuration file may both have.
 struct Shared {
   GivenText mig_strategy, driver_root, delivery, placement;
+  GivenBool gds, gdrcopy, mofed;
   std::optional<std::string> ways;  // the path of the device list strategies that count
 };
 
@@ -24,13 +25,21 @@ class PluginImport {
  public:
   PluginImport(ImportRecord& record, NvidiaDraft& draft) : record_(record), draft_(draft) {}
 
-  // To be called before read_config: Helm values become flags of the command line, which go before the file.
+  // One of these is to be called before read_config: Helm values become flags of the command line, which go before the
+  // file.
   void read_values(SettingMap& values);
+  // The same for values of the GPU operator.
+  void read_operator(SettingMap& values, SettingMap& plugin);
   // Once, and last.
   void read_config(SettingMap config);
 
  private:
-  void adopt(GivenText& kept, GivenText given);
+  template <class T>
+  void adopt(std::optional<Given<T>>& kept, std::optional<Given<T>> given);
+  void read_switch(GivenBool& kept, const GivenBool& given);
+  void add_options(const PluginRules& rules);
+  void read_sharing(SettingMap sharing, PluginRules& rules);
+  void read_environment(SettingMap& plugin);
   void read_flags(SettingMap& flags);
   void read_plugin_flags(SettingMap& flags);
   void read_delivery(SettingMap& flags);
@@ -41,11 +50,18 @@ class PluginImport {
   Shared shared_;
 };
 
-void PluginImport::adopt(GivenText& kept, GivenText given) {
+template <class T>
+void PluginImport::adopt(std::optional<Given<T>>& kept, std::optional<Given<T>> given) {
   if (given && kept)
     record_.say(Fate::kNotNeeded, *given, kept->path + " goes before it");
   else if (given)
     kept = std::move(given);
+}
+
+void PluginImport::read_switch(GivenBool& kept, const GivenBool& given) {
+  if (given && !kept)
+    record_.say(given->value ? Fate::kTranslated : Fate::kNotNeeded, *given, given->value ? "" : "off");
+  adopt(kept, given);
 }
 
 void PluginImport::read_flags(SettingMap& flags) {
@@ -53,9 +69,9 @@ void PluginImport::read_flags(SettingMap& flags) {
   adopt(shared_.driver_root, flags.text("nvidiaDriverRoot"));
   flags.pass({"failOnInitError"}, "Cardcage starts without a driver, and lists devices once there is one");
   flags.pass({"nvidiaDevRoot"}, "containers get device nodes by number, whatever folder has those of the node");
-  flags.lose_if_on("gdsEnabled", "containers get no device nodes of GPUDirect Storage; mount them in the pod");
-  flags.lose_if_on("gdrcopyEnabled", "containers get no /dev/gdrdrv; mount it in the pod");
-  flags.lose_if_on("mofedEnabled", "containers get no InfiniBand devices; ask for them from the plugin of the NIC");
+  read_switch(shared_.gds, flags.boolean("gdsEnabled"));
+  read_switch(shared_.gdrcopy, flags.boolean("gdrcopyEnabled"));
+  read_switch(shared_.mofed, flags.boolean("mofedEnabled"));
   const GivenText discovery = flags.choice("deviceDiscoveryStrategy", {"auto", "nvml", "tegra"});
   if (discovery && discovery->value == "tegra")
     record_.say(Fate::kNoCounterpart, *discovery, "Cardcage does not know Tegra; keep NVIDIA's device plugin there");
@@ -130,6 +146,71 @@ void PluginImport::read_values(SettingMap& values) {
   pass_pod_settings(values);
 }
 
+// Variables of the plugin's container.
+void PluginImport::read_environment(SettingMap& plugin) {
+  for (SettingMap& entry : plugin.maps("env")) {
+    const GivenText name = entry.text("name"), value = entry.text("value");
+    entry.pass({"valueFrom"}, kOfPods);
+    entry.finish();
+    if (!name || !value) continue;
+    if (name->value == "MIG_STRATEGY")
+      adopt(shared_.mig_strategy, GivenText(*value));
+    else if (name->value == "FAIL_ON_INIT_ERROR" || name->value == "PASS_DEVICE_SPECS")
+      record_.say(Fate::kNotNeeded, *name, "Cardcage starts without a driver, and containers get device nodes anyway");
+    else
+      record_.say(Fate::kNoCounterpart, *name,
+                  "Cardcage reads no variables of NVIDIA's device plugin; look for a key in config/cardcage.toml");
+  }
+}
+
+void PluginImport::read_operator(SettingMap& values, SettingMap& plugin) {
+  SettingMap driver = values.map("driver"), paths = values.map("hostPaths"), mig = values.map("mig");
+  read_environment(plugin);
+  adopt(shared_.mig_strategy, mig.choice("strategy", {"none", "single", "mixed"}));
+  if (!shared_.mig_strategy)
+    shared_.mig_strategy = Given<std::string>{"single", "the GPU operator's default, mig.strategy single", {}};
+  const GivenBool contained = driver.boolean("enabled");
+  const GivenText folder = paths.text("driverInstallDir");
+  if (contained) record_.say(Fate::kTranslated, *contained);
+  if (contained && !contained->value) {
+    if (folder) record_.say(Fate::kNotNeeded, *folder, "the driver is that of the node");
+  } else {
+    adopt(shared_.driver_root, folder ? folder
+                                      : GivenText(Given<std::string>{
+                                            "/run/nvidia/driver", "the GPU operator's default for its driver", {}}));
+  }
+  SettingMap gds = values.map("gds"), gdrcopy = values.map("gdrcopy");
+  read_switch(shared_.gds, gds.boolean("enabled"));
+  read_switch(shared_.gdrcopy, gdrcopy.boolean("enabled"));
+  if (const GivenBool enabled = plugin.boolean("enabled"); enabled && !enabled->value)
+    record_.say(Fate::kNoCounterpart, *enabled, "a module offers what it finds; remove [[module]] to offer nothing");
+  else if (enabled)
+    record_.say(Fate::kTranslated, *enabled);
+  plugin.pass({"mps"}, "only MPS uses it");
+  plugin.pass({"args", "image", "repository", "version", "imagePullPolicy", "imagePullSecrets", "resources"}, kOfPods);
+  SettingMap sandbox = values.map("sandboxWorkloads");
+  sandbox.lose_if_on("enabled", "GPUs for virtual machines need passthrough = true and writes; docs/nvidia.md");
+  sandbox.pass({"defaultWorkload", "mode"}, "about virtual machines");
+  sandbox.finish();
+  paths.pass({"rootFS"}, kOfPods);
+  for (SettingMap* map : {&mig, &paths}) map->finish();
+  values.pass({"toolkit", "cdi"}, kNoToolkit);
+  values.pass({"gfd"}, kOwnLabels);
+  values.pass({"nfd", "node-feature-discovery"}, "Cardcage uses Node Feature Discovery for labels; keep it");
+  values.pass({"dcgm", "dcgmExporter"},
+              "Cardcage's metrics have the figures of dcgm-exporter; metrics_file takes its list of them");
+  values.pass({"migManager"}, "keep it: it makes MIG instances, and Cardcage offers those that exist");
+  values.pass({"vgpuManager", "vgpuDeviceManager", "vfioManager", "sandboxDevicePlugin", "kataManager",
+               "kataSandboxDevicePlugin", "ccManager"},
+              "about virtual machines");
+  values.pass({"driver", "gds", "gdrcopy"},
+              "keep the operator's driver container; Cardcage uses the driver that it installs");
+  values.pass({"operator", "validator", "daemonsets", "nodeStatusExporter", "platform", "psa", "psp", "extraObjects",
+               "nodeFeatureRules"},
+              kOfPods);
+  pass_pod_settings(values);
+}
+
 void PluginImport::read_config(SettingMap config) {
   if (const GivenText version = config.text("version"); version && version->value != "v1")
     record_.error(*version, fmt::format("'{}' is not known; this command reads version v1", version->value));
@@ -159,17 +240,39 @@ void PluginImport::read_config(SettingMap config) {
       std::move(gpus), std::move(migs));
   resources.finish();
 
-  SettingMap sharing = config.map("sharing"), slicing = sharing.map("timeSlicing");
+  read_sharing(config.map("sharing"), rules);
+  read_imex(config.map("imex"));
+  config.finish();
+  draft_.rules = rules.lines(shared_.delivery, shared_.placement);
+  add_options(rules);
+}
+
+void PluginImport::read_sharing(SettingMap sharing, PluginRules& rules) {
+  const GivenNode mps = sharing.any("mps");
+  if (mps) record_.say(Fate::kNoCounterpart, *mps, kNoMps);
+  const YamlMember* shared_by_mps = mps ? mps->value->find("resources") : nullptr;
+  if (shared_by_mps != nullptr && !shared_by_mps->value.items.empty()) {
+    sharing.pass({"timeSlicing"}, "NVIDIA's device plugin uses sharing.mps if both are there");
+    return sharing.finish();
+  }
+  SettingMap slicing = sharing.map("timeSlicing");
   const GivenBool rename = slicing.boolean("renameByDefault"), fails = slicing.boolean("failRequestsGreaterThanOne");
   for (const GivenBool& given : {rename, fails})
     if (given) record_.say(Fate::kTranslated, *given);
   for (SettingMap& entry : slicing.maps("resources")) rules.share(std::move(entry), rename, fails);
   slicing.finish();
-  if (const GivenNode mps = sharing.any("mps")) record_.say(Fate::kNoCounterpart, *mps, kNoMps);
   sharing.finish();
-  read_imex(config.map("imex"));
-  config.finish();
-  draft_.rules = rules.lines(shared_.delivery, shared_.placement);
+}
+
+void PluginImport::add_options(const PluginRules& rules) {
+  for (const auto& [given, name] : {std::pair<const GivenBool&, const char*>(shared_.gds, "gds"),
+                                    {shared_.gdrcopy, "gdrcopy"},
+                                    {shared_.mofed, "mofed"}})
+    if (given && given->value) draft_.options.push_back({fmt::format("{} = true", name), given->path});
+  if (const GivenText& strategy = shared_.mig_strategy; strategy && strategy->value != "none")
+    draft_.options.push_back({fmt::format("label_mig_strategy = {}", toml_string(strategy->value)), strategy->path});
+  if (const std::vector<std::string> replicas = rules.replicas_for_labels(); !replicas.empty())
+    draft_.options.push_back({fmt::format("label_replicas = [{}]", fmt::join(replicas, ", ")), "replicas, for labels"});
 }
 
 // The configuration of config.map that nodes get by default, as NVIDIA's chart chooses it.
@@ -186,9 +289,9 @@ std::string config_names(const YamlNode& map) {
 }
 
 // The configuration to translate; null if there is none, or after an error.
-const YamlMember* choose_config(SettingMap& config, const std::string& chosen) {
+const YamlMember* choose_config(SettingMap& config, const char* key, const std::string& chosen) {
   ImportRecord& record = config.record();
-  const GivenNode map = config.of_kind("map", YamlNode::Kind::kMap, "a map");
+  const GivenNode map = config.of_kind(key, YamlNode::Kind::kMap, "a map");
   const GivenText named = chosen.empty() ? config.text("default") : Given<std::string>{chosen, "--config", {}};
   if (!map || map->value->members.empty()) {
     if (!chosen.empty()) record.error(config.place(), fmt::format("has no map with a configuration '{}'", chosen));
@@ -219,29 +322,49 @@ void import_plugin_config(SettingMap document, NvidiaDraft& draft) {
   PluginImport(document.record(), draft).read_config(std::move(document));
 }
 
-void import_plugin_values(SettingMap values, const std::string& chosen, NvidiaDraft& draft) {
-  ImportRecord& record = values.record();
-  draft.form = "Helm values of NVIDIA's device plugin";
-  PluginImport plugin(record, draft);
-  plugin.read_values(values);
-  SettingMap config = values.map("config");
-  if (const GivenText name = config.text("name"); name && !name->value.empty())
+namespace {
+
+// The configuration of the plugin that Helm values have below `key` of the map `config`, and the rest of the import.
+// `outer` are the maps around it, the innermost first.
+void import_with_config(PluginImport& plugin, SettingMap config, const char* key, const std::string& chosen,
+                        std::initializer_list<SettingMap*> outer) {
+  ImportRecord& record = config.record();
+  if (const GivenText name = config.text("name"); name && !name->value.empty() && config.has(key))
+    record.say(Fate::kNotNeeded, *name, "names the ConfigMap that these values make");
+  else if (name && !name->value.empty())
     record.say(Fate::kNoCounterpart, *name,
                "the ConfigMap is not in this file; save each text of its data in a file of its own, and import that");
   else if (name)
     record.say(Fate::kNotNeeded, *name, "empty");
-  const YamlMember* member = choose_config(config, chosen);
-  config.pass({"default", "map", "fallbackStrategies"}, "chooses a configuration");
+  const YamlMember* member = choose_config(config, key, chosen);
+  config.pass({"default", key, "fallbackStrategies", "create"}, "chooses a configuration");
   config.finish();
-  values.finish();
+  for (SettingMap* map : outer) map->finish();
   if (member == nullptr) return plugin.read_config({record, nullptr});
-  const std::string path = "config.map." + member->name;
+  const std::string path = config.path() + key + "." + member->name;
   const auto document = read_yaml(member->value.text, fmt::format("{} {}", member->position.file, path));
   if (!document) return record.error(document.error().position, document.error().message);
   if (document->kind != YamlNode::Kind::kMap)
     return record.error(member->position,
                         path + ": expected the text of a configuration: a '|' and indented lines below it");
   plugin.read_config({record, &*document, path + "."});
+}
+
+}  // namespace
+
+void import_plugin_values(SettingMap values, const std::string& chosen, NvidiaDraft& draft) {
+  draft.form = "Helm values of NVIDIA's device plugin";
+  PluginImport plugin(values.record(), draft);
+  plugin.read_values(values);
+  import_with_config(plugin, values.map("config"), "map", chosen, {&values});
+}
+
+void import_operator_values(SettingMap values, const std::string& chosen, NvidiaDraft& draft) {
+  draft.form = "Helm values of NVIDIA's GPU operator";
+  PluginImport plugin(values.record(), draft);
+  SettingMap settings = values.map("devicePlugin");
+  plugin.read_operator(values, settings);
+  import_with_config(plugin, settings.map("config"), "data", chosen, {&settings, &values});
 }
 
 }  // namespace cardcage

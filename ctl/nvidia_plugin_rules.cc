@@ -190,6 +190,16 @@ void PluginRules::share(SettingMap entry, const GivenBool& rename_all, const Giv
   }
 }
 
+std::vector<std::string> PluginRules::replicas_for_labels() const {
+  std::vector<std::string> entries;
+  for (const PluginRule& rule : rules_) {
+    if (rule.replicas < 2 || !rule.shared_name.starts_with(kPrefix)) continue;
+    entries.push_back(toml_string(fmt::format("{}={}{}", rule.shared_name.substr(kPrefix.size()), rule.replicas,
+                                              rule.resource == rule.shared_name ? "" : " renamed")));
+  }
+  return entries;
+}
+
 std::vector<std::vector<TomlLine>> PluginRules::lines(const GivenText& delivery, const GivenText& placement) const {
   std::vector<std::vector<TomlLine>> all;
   for (const PluginRule& rule : rules_) {

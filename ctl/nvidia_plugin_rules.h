@@ -33,6 +33,8 @@ class PluginRules {
   void share(SettingMap entry, const GivenBool& rename, const GivenBool& fails);
 
   std::vector<std::vector<TomlLine>> lines(const GivenText& delivery, const GivenText& placement) const;
+  // Entries of the option label_replicas, as TOML: "gpu=4", "gpu=4 renamed".
+  std::vector<std::string> replicas_for_labels() const;
 
  private:
   void add_patterns(std::vector<SettingMap> entries, const std::string& kind, const std::string& attribute);

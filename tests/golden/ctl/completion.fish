@@ -126,7 +126,7 @@ complete -c cagectl -n '__fish_seen_subcommand_from watch-health' -l kubelet-roo
 complete -c cagectl -n '__fish_seen_subcommand_from watch-health' -l driver-socket -r -d 'the driver\'s DRA socket; skips the search'
 complete -c cagectl -n __fish_use_subcommand -f -a import -d 'write a configuration from that of another vendor\'s program'
 complete -c cagectl -n '__fish_seen_subcommand_from import' -l help -d 'Print this help message and exit'
-complete -c cagectl -n '__fish_seen_subcommand_from import; and not __fish_seen_subcommand_from nvidia sriov' -f -a nvidia -d 'from that of NVIDIA\'s device plugin or DRA driver; needs no daemon'
+complete -c cagectl -n '__fish_seen_subcommand_from import; and not __fish_seen_subcommand_from nvidia sriov' -f -a nvidia -d 'from that of NVIDIA\'s device plugin, DRA driver or GPU operator; needs no daemon'
 complete -c cagectl -n '__fish_seen_subcommand_from import; and __fish_seen_subcommand_from nvidia' -l help -d 'Print this help message and exit'
 complete -c cagectl -n '__fish_seen_subcommand_from import; and __fish_seen_subcommand_from nvidia' -l config -r -d 'of Helm values with several configurations, this one'
 complete -c cagectl -n '__fish_seen_subcommand_from import; and __fish_seen_subcommand_from nvidia' -l output -r -d 'write to this file, which must not exist; default: stdout'

@@ -59,11 +59,76 @@ TEST_P(ImportGoldenTest, WritesTheGoldenConfiguration) {
   EXPECT_TRUE(config) << config.error().to_string();
 }
 
-const ImportCase kImportCases[] = {{"plugin_timeslicing", 0}, {"plugin_mixed", 4},  {"plugin_patterns", 4},
+const ImportCase kImportCases[] = {{"plugin_timeslicing", 0}, {"plugin_mixed", 0},  {"plugin_patterns", 4},
                                    {"plugin_mps", 4},         {"plugin_values", 4}, {"plugin_defaults", 0},
-                                   {"dra_values", 4},         {"dra_defaults", 4}};
+                                   {"dra_values", 4},         {"dra_defaults", 4},  {"operator_values", 4}};
 INSTANTIATE_TEST_SUITE_P(Golden, ImportGoldenTest, ::testing::ValuesIn(kImportCases),
                          [](const auto& about) { return about.param.name; });
+
+// The chart of the GPU operator has the keys of the plugin's chart at other places, and its own defaults.
+TEST(ImportTest, TellsValuesOfTheGpuOperatorFromThoseOfThePlugin) {
+  for (const char* values : {"driver: {enabled: true}\ndevicePlugin: {enabled: true}\n", "toolkit: {enabled: false}\n",
+                             "devicePlugin: {config: {name: \"\"}}\n", "dcgmExporter: {}\ngfd: {enabled: true}\n"}) {
+    const Ended ended = import_nvidia(values);
+    EXPECT_THAT(ended.out, HasSubstr("Helm values of NVIDIA's GPU operator")) << values << ended.err;
+    EXPECT_THAT(ended.out, HasSubstr("driver_root = \"/run/nvidia/driver\"  # the GPU operator's default")) << values;
+    const auto rules = rules_of(values);
+    ASSERT_EQ(rules.size(), 1U) << values;
+    EXPECT_THAT(rules[0].select, ElementsAre(SelectTable())) << "its migStrategy is single: " << values;
+  }
+  EXPECT_THAT(import_nvidia("devicePlugin: {enabled: true}\ngfd: {enabled: true}\n").out,
+              HasSubstr("Helm values of NVIDIA's device plugin"));
+}
+
+TEST(ImportTest, TakesTheDriverOfTheNodeIfTheOperatorInstallsNone) {
+  EXPECT_THAT(import_nvidia("driver: {enabled: false}\n").out, Not(HasSubstr("driver_root")));
+  EXPECT_THAT(import_nvidia("hostPaths: {driverInstallDir: /opt/driver}\n").out,
+              HasSubstr("driver_root = \"/opt/driver\"  # hostPaths.driverInstallDir"));
+}
+
+TEST(ImportTest, ReadsTheMigStrategyOfTheOperator) {
+  EXPECT_THAT(import_nvidia("mig: {strategy: mixed}\n").out,
+              AllOf(HasSubstr("nvidia.com/mig-{profile}"), HasSubstr("label_mig_strategy = \"mixed\"")));
+  EXPECT_THAT(import_nvidia("mig: {strategy: mixed}\ndevicePlugin: {env: [{name: MIG_STRATEGY, value: none}]}\n").out,
+              Not(HasSubstr("{profile}")))
+      << "a variable of the container wins";
+}
+
+TEST(ImportTest, RefusesAFileOfTheMigManager) {
+  const Ended ended =
+      import_nvidia("version: v1\nmig-configs:\n  all-disabled:\n  - devices: all\n    mig-enabled: false\n");
+  EXPECT_NE(ended.code, 0);
+  EXPECT_THAT(ended.err, HasSubstr("this is a configuration of NVIDIA's MIG manager (mig-parted)"));
+  EXPECT_EQ(ended.out, "");
+}
+
+TEST(ImportTest, OfMpsAndTimeSlicesNvidiaUsesMps) {
+  const std::string resources = "{resources: [{name: nvidia.com/gpu, replicas: 4}]}";
+  const auto rules = rules_of("version: v1\nsharing: {mps: " + resources + ", timeSlicing: " + resources + "}\n");
+  ASSERT_EQ(rules.size(), 1U);
+  EXPECT_EQ(rules[0].plugin, ResourceConfig()) << "not shared";
+  EXPECT_THAT(import_nvidia("version: v1\nsharing: {mps: " + resources + ", timeSlicing: " + resources + "}\n").out,
+              HasSubstr("sharing.timeSlicing: NVIDIA's device plugin uses sharing.mps if both are there"));
+  EXPECT_EQ(rules_of("version: v1\nsharing: {mps: {resources: []}, timeSlicing: " + resources + "}\n").size(), 1U);
+}
+
+TEST(ImportTest, TranslatesWhatContainersGetBesideGpus) {
+  const std::string out =
+      import_nvidia("version: v1\nflags: {gdsEnabled: true, gdrcopyEnabled: true, mofedEnabled: false}\n").out;
+  EXPECT_THAT(out, AllOf(HasSubstr("gds = true"), HasSubstr("gdrcopy = true"), Not(HasSubstr("mofed = "))));
+}
+
+TEST(ImportTest, TellsTheLabelsWhatTheRulesShare) {
+  const auto replicas = [](const std::string& more) {
+    return import_nvidia(
+               "version: v1\nflags: {migStrategy: mixed}\nsharing: {timeSlicing: {" + more +
+               "resources: [{name: nvidia.com/gpu, replicas: 4}, {name: nvidia.com/mig-1g.10gb, replicas: 2}]}}\n")
+        .out;
+  };
+  EXPECT_THAT(replicas(""), HasSubstr(R"(label_replicas = ["gpu=4", "mig-1g.10gb=2"])"));
+  EXPECT_THAT(replicas("renameByDefault: true, "),
+              HasSubstr(R"(label_replicas = ["gpu=4 renamed", "mig-1g.10gb=2 renamed"])"));
+}
 
 TEST(ImportTest, TranslatesMigStrategies) {
   auto rules = rules_of("version: v1\n");
