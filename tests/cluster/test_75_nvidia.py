@@ -163,7 +163,7 @@ def test_container_gets_the_driver(scene, gpus):
     assert "NVIDIA_VISIBLE_DEVICES=void" in seen["env"] and nodes(scene, "user") == gpu_nodes(0)
     folders = ("/usr/lib64", "/usr/lib/x86_64-linux-gnu")
     assert {f"{folder}/{name}" for folder in folders for name in ("libcuda.so.1", "libnvidia-ml.so.1")} <= seen["mounts"]
-    assert [scene.execute("user", "cat", f"{folder}/libcuda.so.1") for folder in folders] == ["libcuda.so.580.65.06\n"] * 2
+    assert [scene.execute("user", "tail", "-n1", f"{folder}/libcuda.so.1") for folder in folders] == ["libcuda.so.580.65.06\n"] * 2
     scene.execute("user", "test", "-x", "/usr/bin/nvidia-smi")
     # The container may open the GPU: it gets as far as the kernel, which has no driver for it. The next GPU is forbidden.
     said = scene.execute("user", "sh", "-c", "mknod /tmp/other c 195 1; cat /dev/nvidia0 /tmp/other 2>&1 || true")
@@ -362,7 +362,7 @@ def test_driver_upgrade(scene, daemon, gpus):
             daemon.cagectl("module", "resume", "nvidia")
         until(lambda: published(daemon)["gpu-0"]["attributes"]["driverVersion"] == "580.126.20", "the new version is published", LOOK)
         scene.wait_running("waits", seconds=60)
-        assert scene.execute("waits", "cat", "/usr/lib64/libcuda.so.1") == "libcuda.so.580.126.20\n"
+        assert scene.execute("waits", "tail", "-n1", "/usr/lib64/libcuda.so.1") == "libcuda.so.580.126.20\n"
         assert scene.get("pods", "old")["status"]["phase"] == "Running"
     finally:
         scene.delete("pods", "old", "waits")
