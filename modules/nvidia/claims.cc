@@ -152,6 +152,8 @@ void Claims::apply(const cage::Call& call, const cage::Claim& claim, cage::Edits
     mps_.add_to(edits.of(device), claim.uid());
   }
   if (has_gpu) add_driver(majors, edits.of_claim());
+  if (const auto mount = node_mps_mount(driver_.node(), policy_.capabilities); mount && has_gpu && groups.empty())
+    edits.of_claim().mount(*mount);
   if (!groups.empty()) mps_.start(call, claim.uid(), groups);
   // Last, because it closes NVML.
   for (const cage::Allocation& device : devices) {
@@ -209,9 +211,7 @@ std::string Claims::apply(const cage::Call& call, const cage::Allocation& device
     for (const cage::DeviceNode& one :
          mig_nodes(driver_.node(), majors, gpu, instance->gpu_instance, instance->compute_instance))
       edit.device_node(one);
-  const bool shows =
-      policy_.capabilities.contains(Capability::graphics) || policy_.capabilities.contains(Capability::display);
-  if (shows && !instance)
+  if (serves_graphics(policy_.capabilities) && !instance)
     for (const cage::DeviceNode& one : display_nodes(driver_.node(), gpu)) edit.device_node(one);
   return instance ? instance->uuid : gpu.uuid;
 }

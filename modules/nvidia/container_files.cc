@@ -2,7 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
+#include <fstream>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "modules/nvidia/driver_libraries.h"
+#include "modules/nvidia/library_folders.h"
 
 namespace cardcage::nvidia {
 namespace {
@@ -10,79 +16,65 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Wanted {
-  std::string_view name;  // of a library up to ".so", of a program, a file or the capability itself
+  std::string_view name;  // of a program, or of a file below the folders where it may be
   Capability capability;
 };
 
-constexpr std::array kCapabilities{
-    Wanted{"compute", Capability::compute}, Wanted{"utility", Capability::utility},
-    Wanted{"video", Capability::video},     Wanted{"graphics", Capability::graphics},
-    Wanted{"display", Capability::display},
-};
-constexpr std::array kLibraries{
-    Wanted{"libcuda", Capability::compute},
-    Wanted{"libcudadebugger", Capability::compute},
-    Wanted{"libnvidia-allocator", Capability::compute},
-    Wanted{"libnvidia-gpucomp", Capability::compute},
-    Wanted{"libnvidia-nscq", Capability::compute},
-    Wanted{"libnvidia-nvvm", Capability::compute},
-    Wanted{"libnvidia-nvvm70", Capability::compute},
-    Wanted{"libnvidia-opencl", Capability::compute},
-    Wanted{"libnvidia-pkcs11", Capability::compute},
-    Wanted{"libnvidia-pkcs11-openssl3", Capability::compute},
-    Wanted{"libnvidia-ptxjitcompiler", Capability::compute},
-    Wanted{"libnvidia-sandboxutils", Capability::compute},
-    Wanted{"libnvidia-cfg", Capability::utility},
-    Wanted{"libnvidia-ml", Capability::utility},
-    Wanted{"libnvcuvid", Capability::video},
-    Wanted{"libnvidia-encode", Capability::video},
-    Wanted{"libnvidia-opticalflow", Capability::video},
-    Wanted{"libEGL_nvidia", Capability::graphics},
-    Wanted{"libGLESv1_CM_nvidia", Capability::graphics},
-    Wanted{"libGLESv2_nvidia", Capability::graphics},
-    Wanted{"libGLX_nvidia", Capability::graphics},
-    Wanted{"libnvidia-eglcore", Capability::graphics},
-    Wanted{"libnvidia-egl-gbm", Capability::graphics},
-    Wanted{"libnvidia-egl-wayland", Capability::graphics},
-    Wanted{"libnvidia-egl-wayland2", Capability::graphics},
-    Wanted{"libnvidia-egl-xcb", Capability::graphics},
-    Wanted{"libnvidia-egl-xlib", Capability::graphics},
-    Wanted{"libnvidia-fbc", Capability::graphics},
-    Wanted{"libnvidia-glcore", Capability::graphics},
-    Wanted{"libnvidia-glsi", Capability::graphics},
-    Wanted{"libnvidia-glvkspirv", Capability::graphics},
-    Wanted{"libnvidia-ngx", Capability::graphics},
-    Wanted{"libnvidia-rtcore", Capability::graphics},
-    Wanted{"libnvidia-tls", Capability::graphics},
-    Wanted{"libnvidia-vulkan-producer", Capability::graphics},
-    Wanted{"libnvoptix", Capability::graphics},
-};
 constexpr std::array kPrograms{
     Wanted{"nvidia-smi", Capability::utility},
     Wanted{"nvidia-debugdump", Capability::utility},
     Wanted{"nvidia-persistenced", Capability::utility},
+    Wanted{"nvidia-imex", Capability::utility},
+    Wanted{"nvidia-imex-ctl", Capability::utility},
     Wanted{"nvidia-cuda-mps-control", Capability::compute},
     Wanted{"nvidia-cuda-mps-server", Capability::compute},
+    Wanted{"nvidia-xconfig", Capability::display},
 };
-constexpr std::array kProgramFolders{"usr/bin", "opt/bin", "usr/sbin", "bin", "sbin"};
-// Where loaders of Vulkan, EGL and OpenCL look for drivers.
-constexpr std::array kFiles{
-    Wanted{"etc/OpenCL/vendors/nvidia.icd", Capability::compute},
-    Wanted{"usr/share/nvidia/nvoptix.bin", Capability::graphics},
-    Wanted{"usr/share/vulkan/icd.d/nvidia_icd.json", Capability::graphics},
-    Wanted{"etc/vulkan/icd.d/nvidia_icd.json", Capability::graphics},
-    Wanted{"usr/share/vulkan/implicit_layer.d/nvidia_layers.json", Capability::graphics},
-    Wanted{"etc/vulkan/implicit_layer.d/nvidia_layers.json", Capability::graphics},
-    Wanted{"usr/share/glvnd/egl_vendor.d/10_nvidia.json", Capability::graphics},
-    Wanted{"usr/share/egl/egl_external_platform.d/15_nvidia_gbm.json", Capability::graphics},
-    Wanted{"usr/share/egl/egl_external_platform.d/10_nvidia_wayland.json", Capability::graphics},
+constexpr std::array kProgramFolders{"/usr/bin", "/opt/bin", "/usr/sbin", "/bin", "/sbin"};
+
+// Where the loaders of OpenCL, Vulkan and EGL and the X server look for drivers. The container gets a file where the
+// loader of every distribution looks, wherever the node has it. As the container toolkit's discover/graphics.go.
+#ifdef __aarch64__
+constexpr std::string_view kRpmVulkanDriver = "vulkan/icd.d/nvidia_icd.aarch64.json";
+#else
+constexpr std::string_view kRpmVulkanDriver = "vulkan/icd.d/nvidia_icd.x86_64.json";
+#endif
+constexpr std::array kEtcFiles{
+    Wanted{"OpenCL/vendors/nvidia.icd", Capability::compute},
+    Wanted{"vulkan/icd.d/nvidia_icd.json", Capability::graphics},
+    Wanted{kRpmVulkanDriver, Capability::graphics},
+    Wanted{"vulkan/icd.d/nvidia_layers.json", Capability::graphics},
+    Wanted{"vulkan/implicit_layer.d/nvidia_layers.json", Capability::graphics},
 };
+constexpr std::array kShareFiles{
+    Wanted{"glvnd/egl_vendor.d/10_nvidia.json", Capability::graphics},
+    Wanted{"egl/egl_external_platform.d/09_nvidia_wayland2.json", Capability::graphics},
+    Wanted{"egl/egl_external_platform.d/10_nvidia_wayland.json", Capability::graphics},
+    Wanted{"egl/egl_external_platform.d/15_nvidia_gbm.json", Capability::graphics},
+    Wanted{"egl/egl_external_platform.d/20_nvidia_xcb.json", Capability::graphics},
+    Wanted{"egl/egl_external_platform.d/20_nvidia_xlib.json", Capability::graphics},
+    Wanted{"nvidia/nvoptix.bin", Capability::graphics},
+    Wanted{"X11/xorg.conf.d/10-nvidia.conf", Capability::display},
+    Wanted{"X11/xorg.conf.d/nvidia-drm-outputclass.conf", Capability::display},
+};
+// The last is that of Google's container-optimized system, which has vulkan/ at the top.
+constexpr std::array kConfigFolders{"/etc", "/usr/local/share", "/usr/share", "/"};
+
+// Modules of the X server, which loads them from its ModulePath. They keep their place: the node's configuration, which
+// the container gets as well, may name it.
+constexpr std::array kServerModules{"nvidia_drv.so", "libglxserver_nvidia.so"};
+constexpr std::array kServerFolders{"nvidia/xorg", "xorg/modules/drivers", "xorg/modules/extensions",
+                                    "xorg/modules/updates/drivers", "xorg/modules/updates/extensions"};
+// What Mesa's libgbm loads for the kernel driver nvidia-drm. Debian has it beside the libraries.
+constexpr std::array kGbmNames{"gbm/nvidia-drm_gbm.so", "nvidia-drm_gbm.so"};
+
 constexpr std::array kSockets{
-    Wanted{"run/nvidia-persistenced/socket", Capability::utility},
-    Wanted{"run/nvidia-fabricmanager/socket", Capability::compute},
+    Wanted{"nvidia-persistenced/socket", Capability::utility},
+    Wanted{"nvidia-fabricmanager/socket", Capability::compute},
 };
-// Folders below which the kernel looks for firmware.
-constexpr std::array kFirmwareFolders{"lib/firmware/updates", "lib/firmware", "usr/lib/firmware"};
+constexpr std::array kSocketFolders{"/run", "/var/run"};
+constexpr const char* kNodeMps = "/tmp/nvidia-mps";  // where MPS and CUDA look without CUDA_MPS_PIPE_DIRECTORY
+
 // Searched by the glibc of images that know nothing of NVIDIA.
 #ifdef __aarch64__
 constexpr std::array kContainerFolders{"/usr/lib64", "/usr/lib/aarch64-linux-gnu"};
@@ -100,102 +92,125 @@ class Collector {
  public:
   Collector(const Node& node, const Capabilities& wanted) : root_(node.driver_root), wanted_(wanted) {}
 
-  // A file of the driver that containers see under the same name.
-  void add(const fs::path& inside, const std::vector<std::string>& options) {
-    if (const auto file = resolve(root_, inside)) add(*file, "/" / inside.relative_path(), options);
+  // A file of the driver under the same name, or another one. False if there is none.
+  bool add(const fs::path& inside, const std::vector<std::string>& options) { return add_as(inside, inside, options); }
+  bool add_as(const fs::path& inside, const fs::path& in_container, const std::vector<std::string>& options) {
+    const auto file = resolve(root_, inside);
+    if (file) add_file(*file, in_container, options);
+    return file.has_value();
   }
-  void add(const fs::path& file, const fs::path& in_container, const std::vector<std::string>& options) {
+  // The only place where a path of the node is written. Of two files for one place the first stays.
+  void add_file(const fs::path& file, const fs::path& in_container, const std::vector<std::string>& options) {
+    if (!targets_.insert(in_container).second) return;
     mounts_.push_back({.host_path = file.native(), .container_path = in_container.native(), .options = options});
   }
-  bool wants(const Wanted& one) const { return wanted_.contains(one.capability); }
+  void add_library(const fs::path& file, const fs::path& name) {
+    for (const char* folder : kContainerFolders) add_file(file, folder / name, kReadOnly);
+  }
+  bool wants(Capability capability) const {
+    return wanted_.contains(capability) || (capability == Capability::graphics && serves_graphics(wanted_));
+  }
   std::vector<cage::Mount> take() { return std::move(mounts_); }
 
  private:
   const fs::path& root_;
   const Capabilities& wanted_;
   std::vector<cage::Mount> mounts_;
+  std::set<fs::path> targets_;
 };
 
-// "libcuda" of libcuda.so.580.65.06
-std::string_view stem(std::string_view file) { return file.substr(0, file.find(".so.")); }
-
-// Programs load a library by its SONAME, which the driver's installer has made a link; one without a link has its full
-// name as SONAME. libcuda.so is the name that programs use which load CUDA by themselves.
-bool is_soname(const std::string& link) { return link.find(".so.") != std::string::npos || link == "libcuda.so"; }
-
-void add_libraries(Collector& to, const fs::path& folder) {
-  std::map<fs::path, std::vector<std::string>> links;  // by the file that they lead to
-  std::map<std::string, fs::path> files;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().native();
-    if (!name.starts_with("lib") || name.find(".so") == std::string::npos) continue;
-    if (!entry.is_symlink(error)) {
-      files.emplace(name, entry.path());
-    } else if (is_soname(name)) {
-      const fs::path target = fs::weakly_canonical(entry.path(), error);
-      if (target.parent_path() == fs::weakly_canonical(folder, error)) links[target.filename()].push_back(name);
-    }
-  }
-  for (const auto& [name, file] : files) {
-    const auto known = std::ranges::find(kLibraries, stem(name), &Wanted::name);
-    if (known == kLibraries.end() || !to.wants(*known)) continue;
-    std::vector<std::string>& names = links[name];
-    if (names.empty()) names.push_back(name);
-    for (const char* target : kContainerFolders)
-      for (const std::string& soname : names) to.add(file, fs::path(target) / soname, kReadOnly);
+void add_libraries(Collector& to, const fs::path& root, const std::string& version, const Capabilities& wanted) {
+  for (const DriverLibrary& library : find_driver_libraries(root, version, wanted)) {
+    for (const std::string& name : library.names) to.add_library(library.file, fs::path(library.subfolder) / name);
+    if (!library.full_name.empty())
+      to.add_file(library.file, fs::path(kContainerFolders.front()) / library.subfolder / library.full_name, kReadOnly);
   }
 }
 
+void add_programs(Collector& to) {
+  for (const Wanted& program : kPrograms) {
+    if (!to.wants(program.capability)) continue;
+    const fs::path in_container = fs::path("/usr/bin") / program.name;
+    for (const char* folder : kProgramFolders)
+      if (to.add_as(fs::path(folder) / program.name, in_container, kReadOnly)) break;
+  }
+}
+
+template <std::size_t Size>
+void add_configuration(Collector& to, const std::array<Wanted, Size>& files, const fs::path& container_folder) {
+  for (const Wanted& file : files) {
+    if (!to.wants(file.capability)) continue;
+    for (const char* folder : kConfigFolders)
+      if (to.add_as(fs::path(folder) / file.name, container_folder / file.name, kReadOnly)) break;
+  }
+}
+
+void add_gbm(Collector& to, const fs::path& root, const std::vector<fs::path>& folders) {
+  for (const fs::path& folder : folders)
+    for (const char* name : kGbmNames)
+      if (const auto file = resolve(root, folder / name)) return to.add_library(*file, kGbmNames.front());
+}
+
+void add_server_modules(Collector& to, const std::vector<fs::path>& folders) {
+  for (const char* name : kServerModules) {
+    const auto add = [&](const fs::path& folder) {
+      return std::ranges::any_of(kServerFolders,
+                                 [&](const char* inner) { return to.add(folder / inner / name, kReadOnly); });
+    };
+    std::ignore = std::ranges::any_of(folders, add);
+  }
+}
+
+std::string first_line(const fs::path& file) {
+  std::ifstream stream(file);
+  std::string line;
+  std::getline(stream, line);
+  return line;
+}
+
+// Where the kernel looks for firmware (its firmware_class), below the driver's root.
+std::vector<fs::path> firmware_folders(const Node& node) {
+  const std::string release = first_line(node.procfs / "sys/kernel/osrelease");
+  const std::string own = first_line(node.sysfs / "module/firmware_class/parameters/path");
+  std::vector<fs::path> folders;
+  if (!own.empty()) folders.emplace_back(own);
+  for (const char* folder : {"/lib/firmware/updates", "/lib/firmware", "/usr/lib/firmware"}) {
+    if (!release.empty()) folders.push_back(fs::path(folder) / release);
+    folders.emplace_back(folder);
+  }
+  return folders;
+}
+
 void add_firmware(Collector& to, const Node& node, const std::string& version) {
-  for (const char* base : kFirmwareFolders) {
-    const fs::path inside = fs::path("/") / base / "nvidia" / version;
-    const auto folder = resolve(node.driver_root, inside);
+  if (version.empty()) return;
+  for (const fs::path& base : firmware_folders(node)) {
+    const auto folder = resolve(node.driver_root, base / "nvidia" / version);
     if (!folder) continue;
     std::error_code error;
-    std::vector<fs::path> images;
-    for (const auto& entry : fs::directory_iterator(*folder, error))
-      if (entry.path().filename().native().starts_with("gsp")) images.push_back(entry.path());
-    std::ranges::sort(images);
+    std::set<fs::path> images;
+    for (fs::directory_iterator entry(*folder, error), end; !error && entry != end; entry.increment(error)) {
+      const std::string name = entry->path().filename().native();
+      if (name.starts_with("gsp") || name.starts_with("ucodes")) images.insert(entry->path());
+    }
     for (const fs::path& image : images)
-      to.add(image, fs::path("/lib/firmware/nvidia") / version / image.filename(), kReadOnly);
+      to.add_file(image, fs::path("/lib/firmware/nvidia") / version / image.filename(), kReadOnly);
     return;
   }
 }
 
 }  // namespace
 
-Capabilities parse_capabilities(const std::vector<std::string_view>& words) {
-  Capabilities found;
-  for (const std::string_view word : words) {
-    bool known = false;
-    for (const Wanted& capability : kCapabilities) {
-      if (word != capability.name && word != "all") continue;
-      found.insert(capability.capability);
-      known = true;
-    }
-    if (!known)
-      throw cage::Error(CAGE_INVALID_ARGUMENT, "option driver_capabilities: '" + std::string(word) +
-                                                   "' is none of compute, utility, video, graphics, display and all");
-  }
-  return found;
-}
-
 std::vector<cage::Mount> driver_mounts(const Node& node, const DriverFile& nvml, const Capabilities& wanted) {
   Collector mounts(node, wanted);
-  add_libraries(mounts, nvml.host.parent_path());
-  for (const Wanted& program : kPrograms) {
-    if (!mounts.wants(program)) continue;
-    for (const char* folder : kProgramFolders) {
-      const auto file = resolve(node.driver_root, fs::path("/") / folder / program.name);
-      if (!file) continue;
-      mounts.add(*file, fs::path("/usr/bin") / program.name, kReadOnly);
-      break;
-    }
-  }
-  add_firmware(mounts, node, version_of_library(nvml.host));
-  for (const Wanted& file : kFiles)
-    if (mounts.wants(file)) mounts.add(fs::path("/") / file.name, kReadOnly);
+  const std::string version = version_of_library(nvml.host);
+  const std::vector<fs::path> folders = usual_library_folders(node.driver_root);
+  add_libraries(mounts, node.driver_root, version, wanted);
+  if (serves_graphics(wanted)) add_gbm(mounts, node.driver_root, folders);
+  if (wanted.contains(Capability::display)) add_server_modules(mounts, folders);
+  add_programs(mounts);
+  add_firmware(mounts, node, version);
+  add_configuration(mounts, kEtcFiles, "/etc");
+  add_configuration(mounts, kShareFiles, "/usr/share");
   return mounts.take();
 }
 
@@ -207,9 +222,19 @@ void show_libraries(cage::Edit edit, const std::string& driver_version, const Ca
 
 std::vector<cage::Mount> socket_mounts(const Node& node, const Capabilities& wanted) {
   Collector mounts(node, wanted);
-  for (const Wanted& socket : kSockets)
-    if (mounts.wants(socket)) mounts.add(fs::path("/") / socket.name, kSocketOptions);
+  for (const Wanted& socket : kSockets) {
+    if (!mounts.wants(socket.capability)) continue;
+    for (const char* folder : kSocketFolders)
+      if (mounts.add_as(fs::path(folder) / socket.name, fs::path("/run") / socket.name, kSocketOptions)) break;
+  }
   return mounts.take();
+}
+
+std::optional<cage::Mount> node_mps_mount(const Node& node, const Capabilities& wanted) {
+  Collector mounts(node, wanted);
+  const bool runs = resolve(node.driver_root, fs::path(kNodeMps) / "control").has_value();
+  if (!runs || !wanted.contains(Capability::compute) || !mounts.add(kNodeMps, kSocketOptions)) return std::nullopt;
+  return mounts.take().front();
 }
 
 }  // namespace cardcage::nvidia

@@ -1,10 +1,12 @@
 #include "modules/nvidia/node.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <fstream>
 #include <sstream>
+
+#include "modules/nvidia/library_folders.h"
+#include "modules/nvidia/shared_object.h"
 
 namespace cardcage::nvidia {
 namespace {
@@ -15,9 +17,15 @@ namespace fs = std::filesystem;
 
 constexpr int kMaxLinks = 40;  // as the kernel's
 
-// Of the distributions of x86-64 and Arm servers.
-constexpr std::array kLibraryFolders{"usr/lib64", "usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu",
-                                     "lib64",     "lib/x86_64-linux-gnu",     "lib/aarch64-linux-gnu"};
+std::optional<DriverFile> find_nvml_in(const fs::path& driver_root, const std::vector<fs::path>& folders) {
+  for (const fs::path& folder : folders) {
+    const auto file = resolve(driver_root, folder / "libnvidia-ml.so.1");
+    std::error_code error;
+    if (file && fs::is_regular_file(*file, error) && read_soname(*file))
+      return DriverFile{*file, "/" / file->lexically_relative(driver_root)};
+  }
+  return std::nullopt;
+}
 
 std::string_view trimmed(std::string_view text) {
   const auto begin = text.find_first_not_of(" \t");
@@ -67,14 +75,8 @@ std::optional<fs::path> resolve(const fs::path& root, const fs::path& inside) {
 }
 
 std::optional<DriverFile> find_nvml(const fs::path& driver_root) {
-  for (const char* folder : kLibraryFolders) {
-    const fs::path name = fs::path("/") / folder / "libnvidia-ml.so.1";
-    const auto file = resolve(driver_root, name);
-    std::error_code error;
-    if (file && fs::is_regular_file(*file, error))
-      return DriverFile{*file, "/" / file->lexically_relative(driver_root)};
-  }
-  return std::nullopt;
+  if (auto found = find_nvml_in(driver_root, usual_library_folders(driver_root))) return found;
+  return find_nvml_in(driver_root, cached_library_folders(driver_root));
 }
 
 std::string kernel_driver_version(const fs::path& procfs) {

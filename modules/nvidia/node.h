@@ -23,7 +23,7 @@ struct DriverFile {
 // Follows links within the root: one to an absolute path stays below it. Nothing if there is no such file.
 std::optional<std::filesystem::path> resolve(const std::filesystem::path& root, const std::filesystem::path& inside);
 
-// libnvidia-ml.so.1 in the folders where distributions put libraries, first match.
+// libnvidia-ml.so.1 in the first folder that has one for this machine's processor.
 std::optional<DriverFile> find_nvml(const std::filesystem::path& driver_root);
 
 // "580.65.06" of the loaded kernel module; empty if none is loaded.

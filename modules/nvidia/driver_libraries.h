@@ -1,0 +1,24 @@
+// The libraries of the driver's user space: where they are, what they serve, and by which names programs load them.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "modules/nvidia/capabilities.h"
+
+namespace cardcage::nvidia {
+
+struct DriverLibrary {
+  std::filesystem::path file;      // below the driver's root; not a link
+  std::vector<std::string> names;  // by which programs load it: its SONAME first
+  std::string full_name;           // with the version; empty if that is one of the names
+  std::string subfolder;           // of a folder of libraries, where programs look for it: "vdpau"
+};
+
+// The libraries of a driver of this version that serve one of the capabilities; no name twice. What cannot be read is
+// left out. The version is empty for a driver whose file names have none (WSL).
+std::vector<DriverLibrary> find_driver_libraries(const std::filesystem::path& driver_root, const std::string& version,
+                                                 const Capabilities& wanted);
+
+}  // namespace cardcage::nvidia

@@ -1,0 +1,14 @@
+// Shared libraries as files: whether programs of this machine can load one, and by which name.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace cardcage::nvidia {
+
+// The SONAME of a 64-bit ELF library for this machine's processor; empty if it has none. Nothing for any other file,
+// such as the 32-bit libraries that distributions install beside those.
+std::optional<std::string> read_soname(const std::filesystem::path& file);
+
+}  // namespace cardcage::nvidia
