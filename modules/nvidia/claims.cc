@@ -34,6 +34,12 @@ std::optional<unsigned> wanted_mode(const Sharing& sharing) {
 bool responds(const Target& target) { return target.gpu != nullptr && target.gpu->responds(); }
 bool is_whole(const Target& target) { return target.profile == nullptr && target.instance == nullptr; }
 
+// Only profiles such as 1g.24gb+gfx let an instance draw.
+bool has_graphics(const SeenGpu& seen, const MigInstance& instance) {
+  const auto profile = std::ranges::find(seen.profiles, instance.profile, &MigProfile::id);
+  return profile != seen.profiles.end() && profile->graphics;
+}
+
 }  // namespace
 
 void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) {
@@ -211,7 +217,7 @@ std::string Claims::apply(const cage::Call& call, const cage::Allocation& device
     for (const cage::DeviceNode& one :
          mig_nodes(driver_.node(), majors, gpu, instance->gpu_instance, instance->compute_instance))
       edit.device_node(one);
-  if (serves_graphics(policy_.capabilities) && !instance)
+  if (serves_graphics(policy_.capabilities) && (!instance || has_graphics(*target.gpu, *instance)))
     for (const cage::DeviceNode& one : display_nodes(driver_.node(), gpu)) edit.device_node(one);
   return instance ? instance->uuid : gpu.uuid;
 }

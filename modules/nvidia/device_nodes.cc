@@ -32,6 +32,13 @@ unsigned major_of(const Majors& majors, std::string_view name, std::string_view 
                     "/proc/devices does not list '" + std::string(name) + "'; " + std::string(remedy));
 }
 
+// The name in /dev/dri/by-path of a node like card1, which udev links to it; empty if there is none.
+std::string path_link(const Node& node, const Gpu& gpu, const std::string& name) {
+  const std::string link = "pci-" + gpu.bus_id + (name.starts_with("card") ? "-card" : "-render");
+  std::error_code error;
+  return fs::read_symlink(node.devfs / "dri/by-path" / link, error).filename() == name ? link : std::string();
+}
+
 // "gpu0/gi1/ci0/access 13": the minors of /proc/driver/nvidia-caps/mig-minors.
 std::optional<unsigned> capability_minor(const Node& node, const std::string& name) {
   std::ifstream file(node.procfs / "driver/nvidia-caps/mig-minors");
@@ -78,10 +85,13 @@ std::vector<cage::DeviceNode> display_nodes(const Node& node, const Gpu& gpu) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(node.sysfs / "bus/pci/devices" / gpu.bus_id / "drm", error)) {
     std::ifstream file(entry.path() / "dev");
+    const std::string name = entry.path().filename().native();
     unsigned major = 0, minor = 0;
     char colon = 0;
     if (!(file >> major >> colon >> minor) || colon != ':') continue;
-    nodes.push_back(character_device("/dev/dri/" + entry.path().filename().native(), major, minor));
+    nodes.push_back(character_device("/dev/dri/" + name, major, minor));
+    if (const std::string link = path_link(node, gpu, name); !link.empty())
+      nodes.push_back(character_device("/dev/dri/by-path/" + link, major, minor));
   }
   std::ranges::sort(nodes, {}, &cage::DeviceNode::path);
   return nodes;

@@ -20,7 +20,8 @@ std::string params_without_node_changes(const Node& node);
 
 cage::DeviceNode gpu_node(const Gpu& gpu, const Majors& majors);
 
-// /dev/dri/cardN and renderDN of the GPU; none if the driver has no nvidia-drm.
+// /dev/dri/cardN and renderDN of the GPU; none if the driver has no nvidia-drm. CDI has no links, so the container gets
+// those of udev in /dev/dri/by-path as further nodes with the same number.
 std::vector<cage::DeviceNode> display_nodes(const Node& node, const Gpu& gpu);
 
 // /dev/nvidia-caps/nvidia-capN of a MIG instance: one for the GPU instance, one for the compute instance. Throws

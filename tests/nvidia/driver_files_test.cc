@@ -24,6 +24,7 @@ using ::testing::Key;
 using ::testing::Not;
 using ::testing::Pair;
 using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
 
 const std::string kVersion = "575.57.08";
 // Searched by the glibc of Red Hat's images and of Debian's.
@@ -419,6 +420,37 @@ TEST_P(NvidiaDriverFiles, MpsOfTheNodeServesClaimsWithoutTheirOwn) {
   write("/tmp/nvidia-mps/control");
   EXPECT_THAT(mounts({"compute", "utility"}), Contains(Pair("/tmp/nvidia-mps", "/tmp/nvidia-mps")));
   EXPECT_THAT(mounts({"utility"}), Not(Contains(Key("/tmp/nvidia-mps"))));
+}
+
+TEST_P(NvidiaDriverFiles, LinksToDisplayNodesAreNodes) {
+  gpus = std::make_unique<FakeGpus>(folder / "node", FakeNode{.product = "l40s", .driver = kVersion});
+  mounts({"graphics"});
+  const std::string slot = "/dev/dri/by-path/pci-" + gpus->bus_id(0);
+  EXPECT_THAT(nodes_of(edits->allocations[0]),
+              UnorderedElementsAre("c 195:0 /dev/nvidia0", "c 226:1 /dev/dri/card1", "c 226:1 " + slot + "-card",
+                                   "c 226:128 /dev/dri/renderD128", "c 226:128 " + slot + "-render"));
+  fs::remove_all(gpus->devfs() / "dri/by-path");
+  mounts({"graphics"});
+  EXPECT_THAT(nodes_of(edits->allocations[0]),
+              UnorderedElementsAre("c 195:0 /dev/nvidia0", "c 226:1 /dev/dri/card1", "c 226:128 /dev/dri/renderD128"));
+  mounts({"compute"});
+  EXPECT_THAT(nodes_of(edits->allocations[0]), ElementsAre("c 195:0 /dev/nvidia0"));
+}
+
+TEST_P(NvidiaDriverFiles, OnlyMigInstancesWithGraphicsHaveDisplayNodes) {
+  gpus = std::make_unique<FakeGpus>(folder / "node", FakeNode{.product = "rtx-pro-6000", .driver = kVersion});
+  gpus->set_mig_mode(0, true);
+  gpus->create_instance(0, 47, 0);  // 1g.24gb+gfx
+  gpus->create_instance(0, 14, 3);  // 1g.24gb
+  ASSERT_TRUE(start_again({{"driver_capabilities", std::vector<std::string>{"graphics"}}}));
+  ModuleClaim draws = claim_of("u1", {"gpu-0-mig-1g24gb-gfx-47-0"}),
+              computes = claim_of("u2", {"gpu-0-mig-1g24gb-14-3"});
+  edits = prepare(draws);
+  ASSERT_TRUE(edits) << edits.error().message;
+  EXPECT_THAT(nodes_of(edits->allocations[0]), Contains(HasSubstr("/dev/dri/renderD128")));
+  edits = prepare(computes);
+  ASSERT_TRUE(edits) << edits.error().message;
+  EXPECT_THAT(nodes_of(edits->allocations[0]), Not(Contains(HasSubstr("/dev/dri"))));
 }
 
 }  // namespace
