@@ -1,9 +1,9 @@
 #include "modules/nvidia/metrics/figure_choice.h"
 
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <sstream>
+#include <system_error>
 #include <tuple>
 
 namespace cardcage::nvidia {
@@ -47,7 +47,9 @@ FigureChoice::FigureChoice(const cage::Values& options) {
   for (const std::string_view name : names) choose(std::string(name));
   if (path.empty()) return;
   std::ifstream file(path);
-  if (!file) throw cage::Error(CAGE_INVALID_ARGUMENT, "metrics_file: reading '" + path + "': " + std::strerror(errno));
+  if (!file)
+    throw cage::Error(CAGE_INVALID_ARGUMENT,
+                      "metrics_file: reading '" + path + "': " + std::generic_category().message(errno));
   chosen_.emplace();
   for (const std::string& name : fields_of_list(file)) choose(name);
 }
