@@ -203,7 +203,7 @@ void add_firmware(Collector& to, const Node& node, const std::string& version) {
 std::vector<cage::Mount> driver_mounts(const Node& node, const DriverFile& nvml, const Capabilities& wanted) {
   Collector mounts(node, wanted);
   const std::string version = version_of_library(nvml.host);
-  const std::vector<fs::path> folders = usual_library_folders(node.driver_root);
+  const std::vector<fs::path> folders = library_folders(node.driver_root);
   add_libraries(mounts, node.driver_root, version, wanted);
   if (serves_graphics(wanted)) add_gbm(mounts, node.driver_root, folders);
   if (wanted.contains(Capability::display)) add_server_modules(mounts, folders);

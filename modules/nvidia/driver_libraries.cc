@@ -169,9 +169,7 @@ void look_into(const fs::path& root, const fs::path& folder, const std::string& 
 
 std::vector<FoundLibrary> look_everywhere(const fs::path& root, const std::string& version) {
   std::vector<FoundLibrary> found;
-  std::vector<fs::path> folders = usual_library_folders(root);
-  std::ranges::copy(cached_library_folders(root), std::back_inserter(folders));
-  for (const fs::path& folder : folders) {
+  for (const fs::path& folder : library_folders(root)) {
     look_into(root, folder, version, found);
     look_into(root, folder / kVdpauFolder, version, found);
   }

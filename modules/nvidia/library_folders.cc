@@ -69,24 +69,30 @@ bool is_of_driver(std::string_view name) { return name.starts_with("libnvidia-")
 
 }  // namespace
 
-std::vector<fs::path> usual_library_folders(const fs::path& root) {
+std::vector<fs::path> usual_library_folders() { return {kUsualFolders.begin(), kUsualFolders.end()}; }
+
+std::vector<fs::path> packaged_library_folders(const fs::path& root) {
   std::vector<fs::path> folders;
-  std::error_code error;
-  for (const char* folder : kUsualFolders)
-    if (const auto found = resolve(root, folder); found && fs::is_directory(*found, error))
-      folders.emplace_back(folder);
   for (const char* parent : kParents) {
     const auto found = resolve(root, parent);
     if (!found) continue;
     std::vector<fs::path> inside{parent};
+    std::error_code error;
     for (fs::directory_iterator entry(*found, error), end; !error && entry != end; entry.increment(error))
       inside.push_back(fs::path(parent) / entry->path().filename());
     // Where several drivers are installed, Debian's alternatives call the chosen one "current".
-    std::ranges::sort(inside, [](const fs::path& a, const fs::path& b) {
-      return std::pair(a.filename() != "current", a) < std::pair(b.filename() != "current", b);
+    std::ranges::sort(inside, [](const fs::path& left, const fs::path& right) {
+      return std::pair(left.filename() != "current", left) < std::pair(right.filename() != "current", right);
     });
     std::ranges::copy(inside, std::back_inserter(folders));
   }
+  return folders;
+}
+
+std::vector<fs::path> library_folders(const fs::path& root) {
+  std::vector<fs::path> folders = usual_library_folders();
+  std::ranges::copy(packaged_library_folders(root), std::back_inserter(folders));
+  std::ranges::copy(cached_library_folders(root), std::back_inserter(folders));
   return folders;
 }
 

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <fstream>
 #include <sstream>
+#include <tuple>
 
 #include "modules/nvidia/library_folders.h"
 #include "modules/nvidia/shared_object.h"
@@ -17,14 +18,17 @@ namespace fs = std::filesystem;
 
 constexpr int kMaxLinks = 40;  // as the kernel's
 
-std::optional<DriverFile> find_nvml_in(const fs::path& driver_root, const std::vector<fs::path>& folders) {
+// Keeps the first libnvidia-ml.so.1 in `found`, unless a later one is the first that can be loaded.
+bool look_for_nvml(const fs::path& root, const std::vector<fs::path>& folders, std::optional<fs::path>& found) {
   for (const fs::path& folder : folders) {
-    const auto file = resolve(driver_root, folder / "libnvidia-ml.so.1");
+    const auto file = resolve(root, folder / "libnvidia-ml.so.1");
     std::error_code error;
-    if (file && fs::is_regular_file(*file, error) && read_soname(*file))
-      return DriverFile{*file, "/" / file->lexically_relative(driver_root)};
+    if (!file || !fs::is_regular_file(*file, error)) continue;
+    const bool loadable = is_loadable(*file);
+    if (loadable || !found) found = file;
+    if (loadable) return true;
   }
-  return std::nullopt;
+  return false;
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -74,9 +78,14 @@ std::optional<fs::path> resolve(const fs::path& root, const fs::path& inside) {
   return root / done;
 }
 
-std::optional<DriverFile> find_nvml(const fs::path& driver_root) {
-  if (auto found = find_nvml_in(driver_root, usual_library_folders(driver_root))) return found;
-  return find_nvml_in(driver_root, cached_library_folders(driver_root));
+std::optional<DriverFile> find_nvml(const fs::path& root) {
+  std::optional<fs::path> found;
+  // Called often: most nodes have it in one of the usual folders.
+  std::ignore = look_for_nvml(root, usual_library_folders(), found) ||
+                look_for_nvml(root, packaged_library_folders(root), found) ||
+                look_for_nvml(root, cached_library_folders(root), found);
+  if (!found) return std::nullopt;
+  return DriverFile{*found, "/" / found->lexically_relative(root)};
 }
 
 std::string kernel_driver_version(const fs::path& procfs) {

@@ -23,8 +23,9 @@ struct DriverFile {
 // Follows links within the root: one to an absolute path stays below it. Nothing if there is no such file.
 std::optional<std::filesystem::path> resolve(const std::filesystem::path& root, const std::filesystem::path& inside);
 
-// libnvidia-ml.so.1 in the first folder that has one for this machine's processor.
-std::optional<DriverFile> find_nvml(const std::filesystem::path& driver_root);
+// libnvidia-ml.so.1 in the first folder that has one for this machine's processor; otherwise the first that there is,
+// so that opening it says what is wrong.
+std::optional<DriverFile> find_nvml(const std::filesystem::path& root);
 
 // "580.65.06" of the loaded kernel module; empty if none is loaded.
 std::string kernel_driver_version(const std::filesystem::path& procfs);

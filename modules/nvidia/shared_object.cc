@@ -36,6 +36,11 @@ std::optional<std::uint64_t> offset_of(const std::vector<Elf64_Phdr>& segments, 
   return std::nullopt;
 }
 
+bool read_header(std::ifstream& file, Elf64_Ehdr& header) {
+  return read_at(file, 0, &header, 1) && std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
+         header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_machine == kMachine && header.e_type == ET_DYN;
+}
+
 std::string soname_of(std::ifstream& file, const Elf64_Ehdr& header) {
   std::vector<Elf64_Phdr> segments(std::min<std::size_t>(header.e_phnum, kMaxEntries));
   if (header.e_phentsize != sizeof(Elf64_Phdr) || !read_at(file, header.e_phoff, segments.data(), segments.size()))
@@ -60,12 +65,16 @@ std::string soname_of(std::ifstream& file, const Elf64_Ehdr& header) {
 
 }  // namespace
 
+bool is_loadable(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  Elf64_Ehdr header{};
+  return read_header(file, header);
+}
+
 std::optional<std::string> read_soname(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   Elf64_Ehdr header{};
-  if (!read_at(file, 0, &header, 1) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return std::nullopt;
-  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != kMachine || header.e_type != ET_DYN)
-    return std::nullopt;
+  if (!read_header(file, header)) return std::nullopt;
   return soname_of(file, header);
 }
 

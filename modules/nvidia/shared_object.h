@@ -7,6 +7,9 @@
 
 namespace cardcage::nvidia {
 
+// Whether the file begins as a 64-bit ELF library for this machine's processor does.
+bool is_loadable(const std::filesystem::path& file);
+
 // The SONAME of a 64-bit ELF library for this machine's processor; empty if it has none. Nothing for any other file,
 // such as the 32-bit libraries that distributions install beside those.
 std::optional<std::string> read_soname(const std::filesystem::path& file);
