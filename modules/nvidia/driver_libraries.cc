@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 // Libraries load each other by name, so a capability brings more than its own: those of video and graphics load CUDA's
 // (libnvcuvid, libnvoptix, libnvidia-rtcore), and CUDA's debugger loads NVML. tools/test drivers reads the names out of
 // real drivers.
-enum class Purpose { management, cuda, video, graphics, settings };
+enum class Purpose { management, cuda, video, graphics, elsewhere };
 
 struct KnownLibrary {
   std::string_view stem;  // of libcuda.so.580.65.06: libcuda
@@ -77,9 +77,10 @@ constexpr std::array kKnownLibraries{
     KnownLibrary{"libnvidia-vksc-core", Purpose::graphics},
     KnownLibrary{"libnvidia-vulkan-producer", Purpose::graphics},
     KnownLibrary{"libnvoptix", Purpose::graphics},
-    KnownLibrary{"libnvidia-gtk2", Purpose::settings},
-    KnownLibrary{"libnvidia-gtk3", Purpose::settings},
-    KnownLibrary{"libnvidia-wayland-client", Purpose::settings},
+    KnownLibrary{"libglxserver_nvidia", Purpose::elsewhere},  // a module of the X server
+    KnownLibrary{"libnvidia-gtk2", Purpose::elsewhere},       // only nvidia-settings loads these
+    KnownLibrary{"libnvidia-gtk3", Purpose::elsewhere},
+    KnownLibrary{"libnvidia-wayland-client", Purpose::elsewhere},
 };
 
 // Libraries of the driver that have a version of their own.
@@ -90,8 +91,7 @@ constexpr std::array<std::string_view, 8> kOwnVersions{
     "libnvidia-nvvm70",
 };
 
-// Names that programs load and that a driver root may lack: the toolkit makes the first four in each container,
-// libcuda of 470 loads the fifth.
+// Names that programs load and that a driver root may lack. The toolkit makes them in each container.
 struct AddedName {
   std::string_view stem, name;
 };
@@ -100,10 +100,8 @@ constexpr std::array kAddedNames{
     AddedName{"libGLX_nvidia", "libGLX_indirect.so.0"},  // GLVND's for indirect rendering
     AddedName{"libnvidia-opticalflow", "libnvidia-opticalflow.so"},
     AddedName{"libnvidia-vulkan-producer", "libnvidia-vulkan-producer.so"},
-    AddedName{"libnvidia-nvvm", "libnvidia-nvvm.so"},
 };
-// libnvidia-opencl loads it by its full name since 525.85, besides its SONAME.
-constexpr std::string_view kLoadedByFullName = "libnvidia-nvvm";
+constexpr std::string_view kNvvm = "libnvidia-nvvm";
 constexpr std::string_view kVdpau = "libvdpau_nvidia", kVdpauFolder = "vdpau";
 
 std::string_view stem_of(std::string_view name) { return name.substr(0, name.find(".so")); }
@@ -138,7 +136,7 @@ bool serves(std::string_view stem, const Capabilities& wanted) {
   switch (known->purpose) {
     case Purpose::video: return wanted.contains(Capability::video);
     case Purpose::graphics: return serves_graphics(wanted);
-    case Purpose::settings: return false;  // only nvidia-settings loads it
+    case Purpose::elsewhere: return false;
     default: return std::ranges::any_of(wanted, [](Capability one) { return one != Capability::utility; });
   }
 }
@@ -160,7 +158,11 @@ void look_into(const fs::path& root, const fs::path& folder, const std::string& 
   }
   for (const std::string& name : names) {
     const auto file = resolve(root, folder / name);
-    if (!file || !is_of_driver(file->filename().native(), version) || !fs::is_regular_file(*file, error)) continue;
+    if (!file || !fs::is_regular_file(*file, error)) continue;
+    // RPM packages have libGLX_nvidia.so.0 as the file and libGLX_nvidia.so.580.65.06 as the link.
+    const std::string own = file->filename().native();
+    const bool is_versioned_link = is_of_driver(name, version) && stem_of(name) == stem_of(own);
+    if (!is_of_driver(own, version) && !is_versioned_link) continue;
     auto known = std::ranges::find(found, *file, &FoundLibrary::file);
     if (known == found.end()) known = found.insert(found.end(), {.file = *file, .links = {}});
     known->links.insert(name);
@@ -176,9 +178,10 @@ std::vector<FoundLibrary> look_everywhere(const fs::path& root, const std::strin
   return found;
 }
 
-DriverLibrary describe(const FoundLibrary& found, const std::string& soname) {
-  const std::string full = found.file.filename().native();
-  const std::string stem(stem_of(full)), plain = stem + ".so";
+DriverLibrary describe(const FoundLibrary& found, const std::string& soname, const std::string& version) {
+  const std::string own = found.file.filename().native();
+  const std::string stem(stem_of(own)), plain = stem + ".so";
+  const std::string full = found.links.contains(plain + "." + version) ? plain + "." + version : own;
   DriverLibrary library{
       .file = found.file, .names = {soname.empty() ? full : soname}, .full_name = {}, .subfolder = {}};
   if (stem == kVdpau) library.subfolder = kVdpauFolder;
@@ -188,7 +191,8 @@ DriverLibrary describe(const FoundLibrary& found, const std::string& soname) {
   for (const AddedName& added : kAddedNames)
     if (added.stem == stem) add(std::string(added.name));
   if (found.links.contains(plain)) add(plain);
-  if (stem == kLoadedByFullName) add(full);
+  // libcuda of 470 loads it without a version, libnvidia-opencl since 525.85 by its full name.
+  if (stem == kNvvm) add(is_own_version(suffix_of(full)) ? plain : full);
   if (std::ranges::find(library.names, full) == library.names.end()) library.full_name = full;
   return library;
 }
@@ -207,7 +211,7 @@ std::vector<DriverLibrary> find_driver_libraries(const fs::path& root, const std
     if (!serves(stem_of(found.file.filename().native()), wanted)) continue;
     const auto soname = read_soname(found.file);
     if (!soname) continue;
-    (is_linked(found, *soname) ? linked : others).push_back(describe(found, *soname));
+    (is_linked(found, *soname) ? linked : others).push_back(describe(found, *soname, version));
   }
   std::ranges::move(others, std::back_inserter(linked));
   std::set<std::string> taken;

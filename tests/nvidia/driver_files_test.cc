@@ -18,7 +18,6 @@ namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 using ::testing::Key;
 using ::testing::Not;
@@ -352,6 +351,20 @@ TEST_P(NvidiaDriverFiles, ADriverOf470HasItsCompilers) {
   for (const char* name : {"libnvidia-nvvm.so", "libnvidia-nvvm.so.4"})
     EXPECT_THAT(found, Contains(Pair(kDebian + name, "/usr/lib64/libnvidia-nvvm.so.4.0.0")));
   EXPECT_THAT(found, Contains(Key(kDebian + "libnvidia-compiler.so." + kVersion)));
+}
+
+// NVIDIA's RPM packages (nvidia-driver.spec): the file has the SONAME, and the full name is a link to it.
+TEST_P(NvidiaDriverFiles, ALibraryMayHaveItsVersionInALinkAlone) {
+  fs::remove(in_root("/usr/lib64/libGLX_nvidia.so.0"));
+  move("/usr/lib64/libGLX_nvidia.so." + kVersion, "/usr/lib64/libGLX_nvidia.so.0");
+  link("/usr/lib64/libGLX_nvidia.so." + kVersion, "libGLX_nvidia.so.0");
+  write_library("/usr/lib64/libother.so.6", "libother.so.6");
+  link("/usr/lib64/libnvidia-link.so." + kVersion, "libother.so.6");
+  const Mounts found = mounts({"graphics"});
+  for (const std::string& name : {std::string("libGLX_nvidia.so.0"), "libGLX_nvidia.so." + kVersion})
+    EXPECT_THAT(found, Contains(Pair(kRedHat + name, "/usr/lib64/libGLX_nvidia.so.0")));
+  EXPECT_THAT(found, Contains(Pair(kDebian + "libGLX_nvidia.so.0", "/usr/lib64/libGLX_nvidia.so.0")));
+  EXPECT_THAT(found, Not(Contains(Key(HasSubstr("libother"))))) << "a link of the driver is no library of it";
 }
 
 TEST_P(NvidiaDriverFiles, ConfigurationIsFoundWhereverPackagesHaveIt) {
