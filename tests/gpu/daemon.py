@@ -30,11 +30,14 @@ claims = "{folder}/node"
 {roots}
 [metrics]
 listen = "127.0.0.1:{port}"
+{modules}"""
+MODULE = """\
 [[module]]
-name = "nvidia"
+name = "{name}"
 path = "libcardcage_nvidia.so"
 [module.options]
 mig = "static"
+{options}
 [[module.serve]]
 driver = "{driver}"
 """
@@ -47,7 +50,7 @@ def free_port() -> int:
 
 
 class Daemon:
-    def __init__(self, machine: Machine):
+    def __init__(self, machine: Machine, modules: str = MODULE.format(name="nvidia", options="", driver=DRIVER)):
         module = BUILD / "lib/cardcage/modules/libcardcage_nvidia.so"
         missing = [str(path) for path in (BUILD / "bin/cardcage", BUILD / "bin/cagectl", module) if not path.exists()]
         assert not missing, f"not built: {', '.join(missing)}; build first, or set CARDCAGE_BUILD"
@@ -58,7 +61,7 @@ class Daemon:
         shutil.copy(module, self.folder / "modules")
         roots = "\n".join(f'{key} = "{path}"' for key, path in machine.roots.items())
         config = self.folder / "cardcage.toml"
-        config.write_text(CONFIG.format(folder=self.folder, roots=roots, port=self.port, driver=DRIVER))
+        config.write_text(CONFIG.format(folder=self.folder, roots=roots, port=self.port, modules=modules))
         with (self.folder / "log").open("w") as log:
             self.process = subprocess.Popen([BUILD / "bin/cardcage", "--config", config], stderr=log)
 
@@ -71,10 +74,12 @@ class Daemon:
     def _has_looked(self) -> bool:
         if self.process.poll() is not None:
             raise Fatal(f"the daemon has exited with {self.process.returncode}:\n{self.log()}")
-        [module] = json.loads(self.cagectl("--json", "modules"))
+        modules = json.loads(self.cagectl("--json", "modules"))
         health = [device["health"] for device in self.devices().values()]
         # Access alone is known at once.
-        return module["state"]["state"] == "ready" and all(each["state"] != "healthy" or len(each["causes"]) > 1 for each in health)
+        if any(module["state"]["state"] != "ready" for module in modules):
+            return False
+        return all(each["state"] != "healthy" or len(each["causes"]) > 1 for each in health)
 
     def stop(self) -> None:
         self.process.terminate()
@@ -122,11 +127,11 @@ class Daemon:
 class Claim:
     """A claim for one device without parameters, prepared as the kubelet does it."""
 
-    def __init__(self, daemon: Daemon, device: str):
+    def __init__(self, daemon: Daemon, device: str, driver: str = DRIVER):
         self.daemon, self.uid = daemon, str(uuid.uuid4())
         self.file = daemon.folder / f"node/claims/default_{device}.json"
-        request = {"name": "gpu", "exactly": {"deviceClassName": DRIVER, "allocationMode": "ExactCount", "count": 1}}
-        result = {"request": "gpu", "driver": DRIVER, "pool": "gpu-test", "device": device}
+        request = {"name": "gpu", "exactly": {"deviceClassName": driver, "allocationMode": "ExactCount", "count": 1}}
+        result = {"request": "gpu", "driver": driver, "pool": "gpu-test", "device": device}
         self.file.write_text(json.dumps({
             "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
             "metadata": {"name": device, "namespace": "default", "uid": self.uid},
