@@ -1,7 +1,10 @@
 #include "modules/nvidia/mps.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -41,6 +44,17 @@ void mount_memory(const fs::path& folder, const char* options) {
   if (is_mount_point(folder)) return;
   if (::mount("cardcage-nvidia-mps", folder.c_str(), "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options) != 0)
     fail("mounting memory for MPS at '" + folder.native() + "'", errno);
+}
+
+// Whether the control daemon with these arguments serves now: its program holds a lock on the file.
+bool is_ready(const fs::path& file, const std::string& arguments) {
+  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (descriptor < 0) return false;
+  const bool held = ::flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  std::string text(arguments.size() + 1, '\0');
+  const ssize_t size = ::read(descriptor, text.data(), text.size());
+  ::close(descriptor);
+  return held && size == static_cast<ssize_t>(arguments.size()) && text.starts_with(arguments);
 }
 
 // The place of the device among those of the daemon, which counts only them.
@@ -105,9 +119,11 @@ void Mps::start(const cage::Call& call, std::string_view claim_uid, const std::v
                         .arguments = {folder, driver_root_, first.multi_user ? "multi-user" : "single-user"},
                         .environment = {"CUDA_VISIBLE_DEVICES=" + visible}};
   std::ranges::copy(mps_commands(groups), std::back_inserter(program.arguments));
+  std::string arguments;
+  for (const std::string& one : program.arguments) arguments += one + "\n";
   host_.start_service(call, kService, program);
   const auto end = cage::Call::Clock::now() + kStartLimit;
-  while (!fs::exists(folder / "ready")) {
+  while (!is_ready(folder / "ready", arguments + visible)) {
     if (cage::Call::Clock::now() > end)
       throw cage::Error(CAGE_UNAVAILABLE,
                         "the MPS control daemon does not respond; its log is in '" + (folder / "log").native() + "'");

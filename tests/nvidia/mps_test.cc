@@ -121,6 +121,22 @@ TEST_P(NvidiaMps, ARepeatedPrepareFindsTheDaemonOfAnEarlierInstance) {
   EXPECT_EQ(mode(0), nvml::kComputeDefault) << "as it was before the first prepare";
 }
 
+TEST_P(NvidiaMps, WhatAnEarlierDaemonHasLeftIsNotTakenForReady) {
+  ASSERT_TRUE(start_on({.product = "h100"}, with_root()));
+  fs::create_directories(root() / "u1");
+  ASSERT_EQ(::mount("earlier", (root() / "u1").c_str(), "tmpfs", 0, nullptr), 0);
+  std::ofstream(root() / "u1/ready") << (root() / "u1").native() << "\n"
+                                     << gpus->driver_root().native() << "\nsingle-user\n"
+                                     << gpus->uuid(0) << std::flush;
+  fs::remove(gpus->driver_root() / "usr/bin/nvidia-cuda-mps-control");
+  ModuleClaim wanted = claim_of("u1", {"gpu-0"}, kMps);
+  const auto edits = prepare_slowly(wanted);
+  ASSERT_FALSE(edits) << "no daemon serves";
+  EXPECT_THAT(edits.error().message, HasSubstr("looking for nvidia-cuda-mps-control"));
+  EXPECT_TRUE(unprepare_slowly(wanted));
+  EXPECT_EQ(mounts(), "");
+}
+
 TEST_P(NvidiaMps, ADaemonThatDoesNotStartFailsThePrepareAndLeavesNothing) {
   ASSERT_TRUE(start_on({.product = "h100"}, with_root()));
   fs::remove(gpus->driver_root() / "usr/bin/nvidia-cuda-mps-control");

@@ -1,13 +1,15 @@
 // cardcage-nvidia-mps FOLDER DRIVER_ROOT single-user|multi-user [COMMAND]...
 //
 // Runs the MPS control daemon of the NVIDIA driver until it gets SIGTERM, and gives it the commands at its start. The
-// file FOLDER/ready says that it has them. It runs in a mount namespace of its own, where FOLDER/shm is /dev/shm: the
-// daemon, its servers and the containers of the claim share that memory with nobody else. A driver root other than "/"
-// becomes the root, because the daemon needs the libraries there.
+// file FOLDER/ready has its arguments then, and is locked (flock(2)) while the daemon serves: a file that an earlier
+// one has left is not. It runs in a mount namespace of its own, where FOLDER/shm is /dev/shm: the daemon, its servers
+// and the containers of the claim share that memory with nobody else. A driver root other than "/" becomes the root,
+// because the daemon needs the libraries there.
 //
 // Source: nvidia-cuda-mps-control(1).
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -30,7 +32,8 @@ namespace fs = std::filesystem;
 
 constexpr int kBadUsage = 2;
 constexpr const char* kInside = "/mnt";  // where the folder is seen: paths of sockets must be short
-constexpr unsigned kPause = 20'000;      // microseconds
+constexpr const char* kReady = "/mnt/ready";
+constexpr unsigned kPause = 20'000;  // microseconds
 
 [[noreturn]] void fail(const std::string& doing) {
   std::fprintf(stderr, "%s: %s\n", doing.c_str(), std::strerror(errno));
@@ -101,6 +104,19 @@ bool tell(const std::string& control, const std::string& command) {
   return end_of(child) == EXIT_SUCCESS && written;
 }
 
+// Holds the lock until this process ends; programs that it executes do not get it.
+void say_ready(int count, char** words) {
+  const std::string coming = std::string(kReady) + ".new";
+  const int file = ::open(coming.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  std::string text;
+  for (int i = 1; i < count; ++i) text += std::string(words[i]) + "\n";
+  const char* const devices = std::getenv("CUDA_VISIBLE_DEVICES");
+  text += devices != nullptr ? devices : "";
+  if (file < 0 || ::write(file, text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
+      ::flock(file, LOCK_EX) != 0 || ::rename(coming.c_str(), kReady) != 0)
+    fail("writing the file 'ready'");
+}
+
 pid_t daemon_pid = 0;
 
 void pass_on(int number) {
@@ -114,8 +130,7 @@ int run(int count, char** words) {
     return kBadUsage;
   }
   enter(words[1], words[2]);
-  const fs::path ready = fs::path(kInside) / "ready";
-  fs::remove(ready);
+  fs::remove(kReady);
   ::setenv("CUDA_MPS_PIPE_DIRECTORY", (fs::path(kInside) / "pipe").c_str(), 1);
   ::setenv("CUDA_MPS_LOG_DIRECTORY", (fs::path(kInside) / "log").c_str(), 1);
   const std::string control = find_control();
@@ -141,7 +156,7 @@ int run(int count, char** words) {
     std::fprintf(stderr, "the MPS control daemon refuses '%s'\n", words[i]);
     return EXIT_FAILURE;
   }
-  std::ofstream(ready).flush();
+  say_ready(count, words);
   const int status = end_of(daemon_pid);
   return status < 0 ? EXIT_FAILURE : status;
 }
