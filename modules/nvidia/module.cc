@@ -86,7 +86,7 @@ class Nvidia final : public cage::Module {
       cage::Option::text("metrics_file", "", "a list of dcgm-exporter (CSV) that names them"),
       cage::Option::text("mps_root", "/run/nvidia/mps", "where the folders of MPS control daemons are"),
       cage::Option::boolean("passthrough", "false", "offer whole GPUs to virtual machines, too"),
-      cage::Option::text("vfio_driver", "vfio-pci", "the kernel's driver for them"),
+      cage::Option::text("vfio_driver", "", "the kernel's driver for them; empty = the one that fits each best"),
   };
   static constexpr cage::Schema declared_schemas[] = {
       cage::Schema::of<kGpuFields>(kApiVersion, "GpuConfig").devices(kGpu).whole(),

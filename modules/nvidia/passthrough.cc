@@ -2,16 +2,29 @@
 
 #include <algorithm>
 
+#include "modules/common/kernel_files.h"
 #include "modules/common/pci_function.h"
+#include "modules/common/vfio_driver.h"
 
 namespace cardcage::nvidia {
+
+hardware::Passthrough Passthrough::vfio_for(const std::string& bus_id) const {
+  const Node& node = driver_.node();
+  std::string chosen = vfio_driver_;
+  if (chosen.empty()) {
+    const auto release = hardware::text_in(node.procfs / "sys/kernel/osrelease");
+    const auto modules = std::filesystem::path("lib/modules") / release;
+    chosen = hardware::best_vfio_driver(node.sysfs, {node.driver_root / modules, "/" / modules}, bus_id);
+  }
+  return {host_, node.sysfs, node.devfs, "GPU", std::move(chosen)};
+}
 
 void Passthrough::take_back(const cage::Call& call, const std::string& bus_id) const {
   using hardware::slot_of;
   const auto gpus = read_pci_gpus(driver_.node());
   const auto gpu = std::ranges::find(gpus, slot_of(bus_id), [](const PciGpu& one) { return slot_of(one.bus_id); });
   // Without the card there is nothing to bind, and the host forgets what it had.
-  vfio_.take_back(call, gpu == gpus.end() ? bus_id : gpu->uuid, bus_id);
+  vfio_for(bus_id).take_back(call, gpu == gpus.end() ? bus_id : gpu->uuid, bus_id);
 }
 
 void Passthrough::add_to(cage::Edit edit, const cage::Allocation& device, const PciGpu& gpu) const {
@@ -19,7 +32,7 @@ void Passthrough::add_to(cage::Edit edit, const cage::Allocation& device, const 
   if (device.has_params())
     nodes = {.prefer_iommufd = device.params().text(field::kBackend) == "PreferIommuFD",
              .with_api_device = device.params().boolean(field::kApiDevice)};
-  vfio_.add_to(edit, gpu.bus_id, nodes);
+  vfio_for(gpu.bus_id).add_to(edit, gpu.bus_id, nodes);
 }
 
 }  // namespace cardcage::nvidia

@@ -26,22 +26,27 @@ inline constexpr cage::Option kVfioFields[] = {
 
 class Passthrough {
  public:
-  // `vfio_driver` is that of the kernel, such as "vfio-pci".
+  // `vfio_driver` is that of the kernel, such as "vfio-pci"; empty: the one that fits each GPU best.
   Passthrough(Driver& driver, cage::Host host, std::string vfio_driver)
-      : driver_(driver), vfio_(host, driver.node().sysfs, driver.node().devfs, "GPU", std::move(vfio_driver)) {}
+      : driver_(driver), host_(host), vfio_driver_(std::move(vfio_driver)) {}
 
   // The functions to bind. Throws cage::Error if they cannot all be given away.
-  std::vector<std::string> functions_of(const PciGpu& gpu) const { return vfio_.functions_with(gpu.bus_id); }
+  std::vector<std::string> functions_of(const PciGpu& gpu) const {
+    return vfio_for(gpu.bus_id).functions_with(gpu.bus_id);
+  }
   // Binds them. Nothing of the module may have the GPU open.
-  void give(const cage::Call& call, const PciGpu& gpu) const { vfio_.give(call, gpu.uuid, gpu.bus_id); }
+  void give(const cage::Call& call, const PciGpu& gpu) const { vfio_for(gpu.bus_id).give(call, gpu.uuid, gpu.bus_id); }
   // Binds the function to the driver that it had.
   void take_back(const cage::Call& call, const std::string& bus_id) const;
   // The nodes that a virtual machine monitor opens.
   void add_to(cage::Edit edit, const cage::Allocation& device, const PciGpu& gpu) const;
 
  private:
+  hardware::Passthrough vfio_for(const std::string& bus_id) const;
+
   Driver& driver_;
-  const hardware::Passthrough vfio_;
+  cage::Host host_;
+  const std::string vfio_driver_;
 };
 
 }  // namespace cardcage::nvidia
