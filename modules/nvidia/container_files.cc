@@ -122,8 +122,8 @@ class Collector {
 void add_libraries(Collector& to, const fs::path& root, const std::string& version, const Capabilities& wanted) {
   for (const DriverLibrary& library : find_driver_libraries(root, version, wanted)) {
     for (const std::string& name : library.names) to.add_library(library.file, fs::path(library.subfolder) / name);
-    if (!library.full_name.empty())
-      to.add_file(library.file, fs::path(kContainerFolders.front()) / library.subfolder / library.full_name, kReadOnly);
+    for (const std::string& name : library.other_names)
+      to.add_file(library.file, fs::path(kContainerFolders.front()) / library.subfolder / name, kReadOnly);
   }
 }
 

@@ -2,8 +2,8 @@
 //
 // Each library is mounted under the names by which programs load it (its SONAME, and links such as libcuda.so), in the
 // folders that glibc searches without a cache: /usr/lib64 of Red Hat's images and /usr/lib/x86_64-linux-gnu of
-// Debian's. Its full name, which no program loads, is in the first of them. CDI has no links: where the driver has one,
-// its target is mounted under the name of the link.
+// Debian's. The names that few programs load, with the version or for linking, are in the first of them, since each
+// mount costs time. CDI has no links: where the driver has one, its target is mounted under the name of the link.
 //
 // The host's hook adds these folders to the cache of the container's loader as well, for programs that read it and for
 // images that have another driver in theirs. Nothing depends on it where the host delivers without hooks.

@@ -50,12 +50,8 @@ constexpr std::array kKnownLibraries{
     KnownLibrary{"libnvidia-ifr", Purpose::video},  // captures frames of OpenGL for libnvidia-encode
     KnownLibrary{"libnvidia-opticalflow", Purpose::video},
     KnownLibrary{"libvdpau_nvidia", Purpose::video},
-    KnownLibrary{"libEGL", Purpose::graphics},  // of drivers without GLVND, like libGL and libGLES*
     KnownLibrary{"libEGL_nvidia", Purpose::graphics},
-    KnownLibrary{"libGL", Purpose::graphics},
-    KnownLibrary{"libGLESv1_CM", Purpose::graphics},
     KnownLibrary{"libGLESv1_CM_nvidia", Purpose::graphics},
-    KnownLibrary{"libGLESv2", Purpose::graphics},
     KnownLibrary{"libGLESv2_nvidia", Purpose::graphics},
     KnownLibrary{"libGLX_nvidia", Purpose::graphics},
     KnownLibrary{"libnvidia-api", Purpose::graphics},
@@ -101,6 +97,8 @@ constexpr std::array kAddedNames{
     AddedName{"libnvidia-opticalflow", "libnvidia-opticalflow.so"},
     AddedName{"libnvidia-vulkan-producer", "libnvidia-vulkan-producer.so"},
 };
+// Programs load these by a name without a version, where the driver has it. That of others is for linking.
+constexpr std::array<std::string_view, 3> kLoadedPlain{"libnvidia-ml", "libnvcuvid", "libnvidia-encode"};
 constexpr std::string_view kNvvm = "libnvidia-nvvm";
 constexpr std::string_view kVdpau = "libvdpau_nvidia", kVdpauFolder = "vdpau";
 
@@ -183,17 +181,22 @@ DriverLibrary describe(const FoundLibrary& found, const std::string& soname, con
   const std::string stem(stem_of(own)), plain = stem + ".so";
   const std::string full = found.links.contains(plain + "." + version) ? plain + "." + version : own;
   DriverLibrary library{
-      .file = found.file, .names = {soname.empty() ? full : soname}, .full_name = {}, .subfolder = {}};
+      .file = found.file, .names = {soname.empty() ? full : soname}, .other_names = {}, .subfolder = {}};
   if (stem == kVdpau) library.subfolder = kVdpauFolder;
+  const auto has = [&](const std::string& name) {
+    return std::ranges::find(library.names, name) != library.names.end();
+  };
   const auto add = [&](const std::string& name) {
-    if (std::ranges::find(library.names, name) == library.names.end()) library.names.push_back(name);
+    if (!has(name)) library.names.push_back(name);
   };
   for (const AddedName& added : kAddedNames)
     if (added.stem == stem) add(std::string(added.name));
-  if (found.links.contains(plain)) add(plain);
+  const bool is_loaded_plain = std::ranges::find(kLoadedPlain, stem) != kLoadedPlain.end();
+  if (is_loaded_plain && found.links.contains(plain)) add(plain);
   // libcuda of 470 loads it without a version, libnvidia-opencl since 525.85 by its full name.
   if (stem == kNvvm) add(is_own_version(suffix_of(full)) ? plain : full);
-  if (std::ranges::find(library.names, full) == library.names.end()) library.full_name = full;
+  if (!has(full)) library.other_names.push_back(full);
+  if (!has(plain) && found.links.contains(plain)) library.other_names.push_back(plain);
   return library;
 }
 
@@ -217,8 +220,8 @@ std::vector<DriverLibrary> find_driver_libraries(const fs::path& root, const std
   std::set<std::string> taken;
   std::erase_if(linked, [&](DriverLibrary& library) {
     if (taken.contains(library.names.front())) return true;  // left by an earlier version, or another copy
-    std::erase_if(library.names, [&](const std::string& name) { return !taken.insert(name).second; });
-    if (!library.full_name.empty() && !taken.insert(library.full_name).second) library.full_name.clear();
+    for (auto* names : {&library.names, &library.other_names})
+      std::erase_if(*names, [&](const std::string& name) { return !taken.insert(name).second; });
     return false;
   });
   std::ranges::sort(linked, {}, &DriverLibrary::file);

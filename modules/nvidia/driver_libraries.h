@@ -10,10 +10,10 @@
 namespace cardcage::nvidia {
 
 struct DriverLibrary {
-  std::filesystem::path file;      // below the driver's root; not a link
-  std::vector<std::string> names;  // by which programs load it: its SONAME first
-  std::string full_name;           // with the version; empty if that is one of the names
-  std::string subfolder;           // of a folder of libraries, where programs look for it: "vdpau"
+  std::filesystem::path file;            // below the driver's root; not a link
+  std::vector<std::string> names;        // by which programs load it: its SONAME first
+  std::vector<std::string> other_names;  // with the version, and the one that programs are linked by
+  std::string subfolder;                 // of a folder of libraries, where programs look for it: "vdpau"
 };
 
 // The libraries of a driver of this version that serve one of the capabilities; no name twice. What cannot be read is

@@ -65,11 +65,16 @@ std::string_view text_at(std::string_view bytes, std::size_t offset) {
   return bytes.substr(0, bytes.find('\0'));
 }
 
-bool is_of_driver(std::string_view name) { return name.starts_with("libnvidia-") || name.starts_with("libcuda.so."); }
+bool names_driver_library(std::string_view name) {
+  return name.starts_with("libnvidia-") || name.starts_with("libcuda.so.");
+}
 
 }  // namespace
 
-std::vector<fs::path> usual_library_folders() { return {kUsualFolders.begin(), kUsualFolders.end()}; }
+const std::vector<fs::path>& usual_library_folders() {
+  static const std::vector<fs::path> folders{kUsualFolders.begin(), kUsualFolders.end()};
+  return folders;
+}
 
 std::vector<fs::path> packaged_library_folders(const fs::path& root) {
   std::vector<fs::path> folders;
@@ -110,7 +115,7 @@ std::vector<fs::path> cached_library_folders(const fs::path& root) {
     const auto entry = read_from<CacheEntry>(cache, sizeof(CacheHeader) + i * sizeof(CacheEntry));
     if (!entry) break;
     const fs::path path(text_at(cache, entry->path));
-    if (!path.is_absolute() || !is_of_driver(text_at(cache, entry->name))) continue;
+    if (!path.is_absolute() || !names_driver_library(text_at(cache, entry->name))) continue;
     if (std::ranges::find(folders, path.parent_path()) == folders.end()) folders.push_back(path.parent_path());
   }
   return folders;

@@ -8,7 +8,7 @@
 namespace cardcage::nvidia {
 
 // Where most distributions and NVIDIA's installer put libraries.
-std::vector<std::filesystem::path> usual_library_folders();
+const std::vector<std::filesystem::path>& usual_library_folders();
 // Folders of one driver each, such as Debian's nvidia/current.
 std::vector<std::filesystem::path> packaged_library_folders(const std::filesystem::path& driver_root);
 // Folders of the driver's libraries that etc/ld.so.cache of the root names. Empty if it cannot be read.

@@ -1,6 +1,8 @@
 #include "modules/nvidia/shared_object.h"
 
 #include <elf.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -36,9 +38,9 @@ std::optional<std::uint64_t> offset_of(const std::vector<Elf64_Phdr>& segments, 
   return std::nullopt;
 }
 
-bool read_header(std::ifstream& file, Elf64_Ehdr& header) {
-  return read_at(file, 0, &header, 1) && std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
-         header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_machine == kMachine && header.e_type == ET_DYN;
+bool is_native(const Elf64_Ehdr& header) {
+  return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64 &&
+         header.e_machine == kMachine && header.e_type == ET_DYN;
 }
 
 std::string soname_of(std::ifstream& file, const Elf64_Ehdr& header) {
@@ -65,16 +67,20 @@ std::string soname_of(std::ifstream& file, const Elf64_Ehdr& header) {
 
 }  // namespace
 
+// Called before each use of NVML, so without the buffer of a stream.
 bool is_loadable(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
   Elf64_Ehdr header{};
-  return read_header(file, header);
+  const bool read = ::pread(file, &header, sizeof header, 0) == static_cast<ssize_t>(sizeof header);
+  ::close(file);
+  return read && is_native(header);
 }
 
 std::optional<std::string> read_soname(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   Elf64_Ehdr header{};
-  if (!read_header(file, header)) return std::nullopt;
+  if (!read_at(file, 0, &header, 1) || !is_native(header)) return std::nullopt;
   return soname_of(file, header);
 }
 
