@@ -13,7 +13,9 @@
 #include <boost/json/parse.hpp>
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <memory>
+#include <random>
 
 #include "host/core/file.h"
 
@@ -21,7 +23,7 @@ namespace cardcage {
 namespace {
 
 constexpr std::size_t kMaxConfig = 16u << 20;
-constexpr int kCannotWrite[]{EROFS, EACCES, EPERM, EXDEV, EBUSY, ENOENT};
+constexpr int kCannotWrite[]{EROFS, EACCES, EPERM};
 constexpr const char* kScratch = "/proc";  // every container has it
 
 std::string path_of(const UniqueFd& file) { return fmt::format("/proc/self/fd/{}", file.get()); }
@@ -39,7 +41,7 @@ bool write_content(int file, std::string_view content) {
   return true;
 }
 
-// Linux 5.8 says it; before, the file's file system has to be another one than its folder's.
+// Since Linux 5.8 statx(2) says so. Before, the file systems of the file and of its folder tell.
 bool is_mount(int file, int folder) {
   struct statx about{};
   if (::statx(file, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &about) != 0) return false;
@@ -49,7 +51,19 @@ bool is_mount(int file, int folder) {
   return ::fstat(folder, &around) == 0 && around.st_dev != makedev(about.stx_dev_major, about.stx_dev_minor);
 }
 
-// A file of a file system in memory, as a mount that is nowhere yet. The kernel clones mounts of its own namespace only
+// Whether mounts over this file reach other namespaces, such as the node's. True if that cannot be known.
+bool propagates(const UniqueFd& file) {
+  struct statx about{};
+  if (::statx(file.get(), "", AT_EMPTY_PATH, STATX_MNT_ID, &about) != 0 || (about.stx_mask & STATX_MNT_ID) == 0)
+    return true;
+  std::ifstream mounts("/proc/self/mountinfo");  // "36 35 98:0 /mnt1 /mnt2 rw,noatime shared:1 - ext3 ..."
+  const std::string begin = fmt::format("{} ", about.stx_mnt_id);
+  for (std::string line; std::getline(mounts, line);)
+    if (line.starts_with(begin)) return line.substr(0, line.find(" - ")).find(" shared:") != std::string::npos;
+  return true;
+}
+
+// Makes a mount of a file in memory that is not attached yet. The kernel clones mounts of its own namespace only
 // (before Linux 6.15), so that file system is mounted at `scratch` for a moment.
 UniqueFd file_in_memory(const UniqueFd& scratch, std::string_view content) {
   const UniqueFd context(::fsopen("tmpfs", FSOPEN_CLOEXEC));
@@ -64,7 +78,7 @@ UniqueFd file_in_memory(const UniqueFd& scratch, std::string_view content) {
     return {};
   UniqueFd clone(::open_tree(memory.get(), "file", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
   const int failed = errno;
-  ::umount2(path_of(memory).c_str(), MNT_DETACH);
+  if (::umount2(path_of(memory).c_str(), MNT_DETACH) != 0) return {};
   errno = failed;
   if (!clone) return clone;
   mount_attr read_only{};
@@ -82,7 +96,8 @@ Result<ContainerRoot> ContainerRoot::of_bundle(const std::string& bundle) {
   const boost::json::value parsed = boost::json::parse(*config, error);
   const boost::json::value* const path = error ? nullptr : parsed.find_pointer("/root/path", error);
   if (path == nullptr || !path->is_string())
-    return fail(Code::kInvalidArgument, "{}/config.json names no root of the container", bundle);
+    return fail(Code::kInvalidArgument,
+                "{}/config.json has no root.path, which each container has (OCI runtime specification)", bundle);
   return of_folder(std::filesystem::path(bundle) / std::string(path->get_string()));
 }
 
@@ -113,11 +128,13 @@ UniqueFd ContainerRoot::open(const std::string& path, bool mounted) const {
   return UniqueFd(::open(path_of(found).c_str(), O_RDONLY | O_CLOEXEC));
 }
 
-std::optional<std::string> ContainerRoot::read(const std::string& path, std::size_t limit) const {
-  const UniqueFd file = open(path);
-  if (!file) return std::nullopt;
-  auto content = read_file(path_of(file), limit);
-  return content ? std::optional(std::move(*content)) : std::nullopt;
+Result<std::string> ContainerRoot::read(const std::string& path, std::size_t limit) const {
+  const UniqueFd found = find(path, O_PATH | O_NOFOLLOW, true);
+  struct stat about{};
+  if (!found && errno == ENOENT) return fail(Code::kNotFound, "the container has no {}", path);
+  if (!found || ::fstat(found.get(), &about) != 0 || !S_ISREG(about.st_mode))
+    return fail(Code::kFailedPrecondition, "{} of the container is no file of its image, and stays as it is", path);
+  return read_file(path_of(found), limit);
 }
 
 std::vector<std::string> ContainerRoot::list(const std::string& folder) const {
@@ -134,29 +151,30 @@ std::vector<std::string> ContainerRoot::list(const std::string& folder) const {
 
 Result<bool> ContainerRoot::write(const std::string& path, std::string_view content) const {
   const std::filesystem::path split(path);
-  const std::string name = split.filename(), passing = fmt::format(".{}.{}", name, ::getpid());
-  const auto failed = [&]() -> Result<bool> {
-    if (std::ranges::find(kCannotWrite, errno) != std::end(kCannotWrite)) return cover(path, content);
-    return cannot("write", path);
-  };
+  const std::string name = split.filename(), passing = fmt::format(".{}.{:08x}", name, std::random_device()());
   const UniqueFd folder = find(split.parent_path(), O_RDONLY | O_DIRECTORY, true);
-  if (!folder) return failed();
-  const UniqueFd file(::openat(folder.get(), passing.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-  if (!file) return failed();
-  if (write_content(file.get(), content) && ::fchmod(file.get(), 0644) == 0 &&
-      ::renameat(folder.get(), passing.c_str(), folder.get(), name.c_str()) == 0)
-    return true;
-  const int error = errno;
-  ::unlinkat(folder.get(), passing.c_str(), 0);
-  errno = error;
-  return failed();
+  if (!folder) return cannot("write", path);
+  {
+    const UniqueFd file(::openat(folder.get(), passing.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+    if (file && write_content(file.get(), content) && ::fchmod(file.get(), 0644) == 0 &&
+        ::renameat(folder.get(), passing.c_str(), folder.get(), name.c_str()) == 0)
+      return true;
+    const int error = errno;
+    if (file) ::unlinkat(folder.get(), passing.c_str(), 0);
+    errno = error;
+  }
+  if (std::ranges::find(kCannotWrite, errno) == std::end(kCannotWrite)) return cannot("write", path);
+  return cover(find(path, O_PATH | O_NOFOLLOW, true), path, content);
 }
 
 Result<bool> ContainerRoot::cover(const std::string& path, std::string_view content) const {
-  const UniqueFd target = find(path, O_PATH);
-  if (!target) return false;
+  return cover(find(path, O_PATH), path, content);
+}
+
+Result<bool> ContainerRoot::cover(const UniqueFd& target, const std::string& path, std::string_view content) const {
   const UniqueFd scratch = find(kScratch, O_PATH | O_DIRECTORY);
-  const UniqueFd file = scratch ? file_in_memory(scratch, content) : UniqueFd();
+  if (!target || !scratch || propagates(target) || propagates(scratch)) return false;
+  const UniqueFd file = file_in_memory(scratch, content);
   if (!file || ::move_mount(file.get(), "", target.get(), "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) != 0)
     return cannot("mount a file over", path);
   return true;
@@ -165,7 +183,8 @@ Result<bool> ContainerRoot::cover(const std::string& path, std::string_view cont
 bool ContainerRoot::make_folder(const std::string& path) const {
   const std::filesystem::path split(path);
   const UniqueFd parent = find(split.parent_path(), O_RDONLY | O_DIRECTORY, true);
-  return parent && (::mkdirat(parent.get(), split.filename().c_str(), 0755) == 0 || errno == EEXIST);
+  if (parent) ::mkdirat(parent.get(), split.filename().c_str(), 0755);
+  return static_cast<bool>(find(path, O_PATH | O_DIRECTORY | O_NOFOLLOW, true));
 }
 
 }  // namespace cardcage

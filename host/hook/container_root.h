@@ -6,7 +6,6 @@
 
 #include <sys/types.h>
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,31 +18,32 @@ namespace cardcage {
 // Paths are those of the container.
 class ContainerRoot {
  public:
-  // Of the container with this bundle, whose config.json names the root (OCI runtime specification, "Filesystem
-  // Bundle").
+  // Opens the root that config.json of the bundle names (OCI runtime specification, "Filesystem Bundle").
   static Result<ContainerRoot> of_bundle(const std::string& bundle);
   static Result<ContainerRoot> of_folder(const std::string& folder);
 
-  // False also for what is unreachable.
+  // Also false if the path cannot be reached.
   bool has(const std::string& path) const;
-  // The content of a regular file of at most `limit` bytes; nothing if there is no such file.
-  std::optional<std::string> read(const std::string& path, std::size_t limit) const;
+  // A regular file of the image, and not of a mount or behind a link. kNotFound if there is none.
+  Result<std::string> read(const std::string& path, std::size_t limit) const;
   // The names in a folder, sorted; none if there is no such folder.
   std::vector<std::string> list(const std::string& folder) const;
   // A regular file, for reading. With `mounted` only one that is a mount of its own, and not of the image.
   UniqueFd open(const std::string& path, bool mounted = false) const;
 
-  // The container finds this content at the path. The image's file is replaced, or covered by a mount where the image
-  // cannot be written or the folder is no part of it. False if the container can have no such file.
+  // Makes the container see this content at the path: replaces the image's file, or mounts over it where the image
+  // cannot be written. False if the container can have no such file. What a pod mounts into the container stays as it
+  // is.
   Result<bool> write(const std::string& path, std::string_view content) const;
-  // Mounts the content over a file. False if there is none.
+  // Mounts the content over a file. False if there is none, or if the node would see the mount.
   Result<bool> cover(const std::string& path, std::string_view content) const;
-  // False if the image cannot be written.
+  // False if there can be no such folder in the image.
   bool make_folder(const std::string& path) const;
 
  private:
   explicit ContainerRoot(UniqueFd root) : root_(std::move(root)) {}
   UniqueFd find(const std::string& path, int flags, bool only_image = false) const;
+  Result<bool> cover(const UniqueFd& target, const std::string& path, std::string_view content) const;
 
   UniqueFd root_;
 };

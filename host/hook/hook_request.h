@@ -19,7 +19,7 @@ namespace cardcage {
 constexpr std::string_view kHookSocket = "sandbox.sock", kAttachmentsFolder = "attached";
 constexpr std::string_view kHookProtocol = "cardcage-hook/2";
 constexpr std::string_view kHookOk = "ok";
-// First arguments of the hook with which it asks nobody: it raises a limit of the container, or changes its root.
+// First arguments of the modes that do not call the daemon: raise a limit of the container, change its root.
 constexpr std::string_view kLockMemory = "lock-memory", kChangeRoot = "change-root";
 constexpr std::size_t kMaxHookMessage = 4096;
 // The time that the hook has for everything: to reach the daemon, to ask and to get the answer.

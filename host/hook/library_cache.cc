@@ -35,8 +35,9 @@ struct Section {
 constexpr std::uint32_t kGeneratorTag = 0, kHwcapsTag = 1;
 constexpr std::uint8_t kLittleEndian = 2;
 constexpr std::uint64_t kRefersToHwcaps = std::uint64_t{1} << 62;  // the lower half is an index of the table
-// The hook's memory counts as the container's. No image comes near these; a cache beyond them counts as none.
-constexpr std::size_t kMaxLibraries = 1u << 16, kMaxLibraryText = 1024;
+// The hook's memory and time count as the container's. No image comes near these.
+constexpr std::size_t kMaxLibraries = 1u << 16, kMaxLibraryText = 4096, kMaxAllText = 16u << 20, kMaxSections = 16,
+                      kMaxHwcaps = 256, kMaxGenerator = 4096;
 // Libraries of libc6 for programs of 64 bits: FLAG_ELF_LIBC6 and FLAG_X8664_LIB64 or FLAG_AARCH64_LIB64.
 #ifdef __aarch64__
 constexpr std::int32_t kNativeFlags = 0x0a03;
@@ -84,7 +85,7 @@ int compare(const char* a, const char* b) {
   return *a - *b;
 }
 
-// The part that has the format 1.1, which offsets of text count from.
+// The format 1.1 part. Offsets of text are relative to its start.
 std::string_view new_format(std::string_view bytes) {
   if (!bytes.starts_with(kOldMagic)) return bytes;
   const auto old = object_at<OldHeader>(bytes, 0);
@@ -97,19 +98,22 @@ void append(std::string& to, const auto& object) { to.append(reinterpret_cast<co
 
 }  // namespace
 
-LibraryCache LibraryCache::read(std::string_view bytes) {
+std::optional<LibraryCache> LibraryCache::read(std::string_view bytes) {
   LibraryCache cache;
   const std::string_view ours = new_format(bytes);
   const auto header = object_at<Header>(ours, 0);
-  if (!header || !ours.starts_with(kMagic) || header->libraries > kMaxLibraries) return cache;
-  cache.read_extension(ours, header->extension);
+  if (!header || !ours.starts_with(kMagic) || header->libraries > kMaxLibraries) return std::nullopt;
+  if (header->extension != 0 && !cache.read_extension(bytes, ours, header->extension)) return std::nullopt;
+  std::size_t all_text = 0;
   for (std::size_t i = 0; i < header->libraries; ++i) {
     const auto entry = object_at<Entry>(ours, sizeof(Header) + i * sizeof(Entry));
-    if (!entry) return {};
+    if (!entry) return std::nullopt;
     auto name = text_at(ours, entry->name), path = text_at(ours, entry->path);
     const bool lacks_table =
         (entry->hwcap & kRefersToHwcaps) != 0 && static_cast<std::uint32_t>(entry->hwcap) >= cache.hwcaps_.size();
-    if (!name || !path || lacks_table) return {};
+    if (!name || !path || lacks_table) return std::nullopt;
+    all_text += name->size() + path->size();
+    if (all_text > kMaxAllText) return std::nullopt;
     cache.libraries_.push_back({.flags = entry->flags,
                                 .os_version = entry->os_version,
                                 .hwcap = entry->hwcap,
@@ -119,21 +123,24 @@ LibraryCache LibraryCache::read(std::string_view bytes) {
   return cache;
 }
 
-void LibraryCache::read_extension(std::string_view cache, std::uint32_t offset) {
-  const auto magic = object_at<std::uint32_t>(cache, offset);
-  const auto count = object_at<std::uint32_t>(cache, std::size_t{offset} + 4);
-  if (offset == 0 || !count || *magic != kExtensionMagic) return;
+// Its offsets are those in the file, but for text.
+bool LibraryCache::read_extension(std::string_view file, std::string_view cache, std::uint32_t offset) {
+  const auto magic = object_at<std::uint32_t>(file, offset);
+  const auto count = object_at<std::uint32_t>(file, std::size_t{offset} + 4);
+  if (!count || *magic != kExtensionMagic || *count > kMaxSections) return false;
   for (std::size_t i = 0; i < *count; ++i) {
-    const auto section = object_at<Section>(cache, std::size_t{offset} + 8 + i * sizeof(Section));
-    if (!section || section->offset > cache.size() || cache.size() - section->offset < section->size) return;
-    if (section->tag == kGeneratorTag) generator_ = cache.substr(section->offset, section->size);
+    const auto section = object_at<Section>(file, std::size_t{offset} + 8 + i * sizeof(Section));
+    if (!section || section->offset > file.size() || file.size() - section->offset < section->size) return false;
+    if (section->tag == kGeneratorTag)
+      generator_ = file.substr(section->offset, std::min<std::size_t>(section->size, kMaxGenerator));
     if (section->tag != kHwcapsTag) continue;
-    for (std::size_t at = 0; at + 4 <= section->size && hwcaps_.size() < kMaxLibraries; at += 4) {
-      auto name = text_at(cache, *object_at<std::uint32_t>(cache, section->offset + at));
-      if (!name) return;
+    for (std::size_t at = 0; at + 4 <= section->size; at += 4) {
+      auto name = text_at(cache, *object_at<std::uint32_t>(file, section->offset + at));
+      if (!name || hwcaps_.size() == kMaxHwcaps) return false;
       hwcaps_.push_back(std::move(*name));
     }
   }
+  return true;
 }
 
 void LibraryCache::put(const std::map<std::string, std::string>& path_by_name) {

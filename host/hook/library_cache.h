@@ -1,12 +1,11 @@
-// The cache of glibc's dynamic loader, /etc/ld.so.cache: which library a program gets by which name.
-//
-// Source: sysdeps/generic/dl-cache.h and elf/cache.c of glibc. Read are the format 1.1 alone, which glibc 2.32 and
-// later write, and the one in which it follows that of libc5. The loader of every glibc since 2.2 takes what is written
-// here.
+// The cache of glibc's dynamic loader, /etc/ld.so.cache: which library a program gets by which name.// Source:
+// sysdeps/generic/dl-cache.h and elf/cache.c of glibc. Reads the format 1.1, alone (glibc 2.32 and later) or after a
+// cache of libc5. The loader of every glibc since 2.2 takes what is written here.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,10 +14,10 @@ namespace cardcage {
 
 class LibraryCache {
  public:
-  // Empty if the bytes are no such cache; the loader does not use it then, either.
-  static LibraryCache read(std::string_view bytes);
+  // Nothing if the bytes cannot be read, or describe more than any image has.
+  static std::optional<LibraryCache> read(std::string_view bytes);
 
-  // The libraries, by name, are the only ones of their names for programs of this architecture.
+  // Makes these the only native libraries with their names.
   void put(const std::map<std::string, std::string>& path_by_name);
   std::string bytes() const;
 
@@ -33,7 +32,7 @@ class LibraryCache {
     std::uint64_t hwcap = 0;  // what the processor must be able to do
     std::string name, path;
   };
-  void read_extension(std::string_view cache, std::uint32_t offset);
+  bool read_extension(std::string_view file, std::string_view cache, std::uint32_t offset);
 
   std::vector<Library> libraries_;   // by name, descending
   std::vector<std::string> hwcaps_;  // names of the subfolders glibc-hwcaps/NAME that `hwcap` may refer to

@@ -83,6 +83,8 @@ Status lock_memory(std::string_view text, HookDeadline deadline) {
                                        limit.rlim_max, text));
 }
 
+void print(const Error& error) { std::fprintf(stderr, "cardcage: %s\n", error.message.c_str()); }
+
 Status change_root(std::span<const char* const> arguments, HookDeadline deadline) {
   const auto changes = root_changes_from(arguments);
   if (!changes) return std::unexpected(changes.error());
@@ -90,9 +92,10 @@ Status change_root(std::span<const char* const> arguments, HookDeadline deadline
   if (!state) return std::unexpected(state.error());
   const auto root = ContainerRoot::of_bundle(state->bundle);
   if (!root) return std::unexpected(root.error());
-  if (Status shown = show_libraries(*root, changes->ld_paths); !shown) return shown;
+  // A container can do without these: an odd image is no reason not to start it.
+  if (const Status shown = show_libraries(*root, changes->ld_paths); !shown) print(shown.error());
   for (const ProcText& one : changes->proc_texts)
-    if (const auto covered = root->cover(one.path, one.text); !covered) return std::unexpected(covered.error());
+    if (const auto covered = root->cover(one.path, one.text); !covered) print(covered.error());
   return {};
 }
 
@@ -137,6 +140,6 @@ int main(int argc, char** argv) {
     return 2;
   }
   if (done) return 0;
-  std::fprintf(stderr, "cardcage: %s\n", done.error().message.c_str());
+  print(done.error());
   return 1;
 }

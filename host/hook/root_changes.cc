@@ -26,7 +26,10 @@ Result<RootChanges> root_changes_from(std::span<const char* const> arguments) {
     const std::string_view word = arguments[i];
     const std::size_t operands = word == kLdPath ? 1 : word == kNewerThan || word == kProcText ? 2 : 0;
     if (operands == 0 || arguments.size() - i <= operands)
-      return fail(Code::kInvalidArgument, "'{}' is not a change of a container's root, or its end is missing", word);
+      return fail(Code::kInvalidArgument,
+                  "'{}' is unknown or lacks arguments; the changes are ld-path FOLDER, newer-than LIBRARY FOLDER and "
+                  "proc-text PATH TEXT",
+                  word);
     if (word == kLdPath) changes.ld_paths.push_back({.path = arguments[i + 1], .newer_than = {}});
     if (word == kNewerThan) changes.ld_paths.push_back({.path = arguments[i + 2], .newer_than = arguments[i + 1]});
     if (word == kProcText) changes.proc_texts.push_back({.path = arguments[i + 1], .text = arguments[i + 2]});

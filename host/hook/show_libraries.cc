@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <sstream>
 
 #include "host/hook/library_cache.h"
 #include "host/loader/elf.h"
@@ -18,7 +19,7 @@ constexpr const char* kConfig = "/etc/ld.so.conf";
 constexpr const char* kConfigFolder = "/etc/ld.so.conf.d";
 // ldconfig searches the folders in the order of the files, and images name theirs from "000_" on.
 constexpr const char* kConfigFile = "/etc/ld.so.conf.d/00-cardcage.conf";
-constexpr std::size_t kMaxCache = 32u << 20, kMaxConfigFile = 1u << 20;
+constexpr std::size_t kMaxCache = 64u << 20, kMaxConfigFile = 64u << 10;
 #ifdef __aarch64__
 constexpr const char* kLoader = "/lib/ld-linux-aarch64.so.1";
 #else
@@ -27,7 +28,8 @@ constexpr const char* kLoader = "/lib64/ld-linux-x86-64.so.2";
 
 bool has_glibc(const ContainerRoot& root) {
   const auto is_musl = [](const std::string& name) { return name.starts_with("ld-musl-"); };
-  return root.has(kLoader) && std::ranges::none_of(root.list("/lib"), is_musl);  // musl may have a stand-in for it
+  // Images of musl may have a stand-in for glibc's loader, and images of glibc may have musl's beside it.
+  return root.has(kLoader) && (root.has(kCache) || std::ranges::none_of(root.list("/lib"), is_musl));
 }
 
 // The SONAME of a library of this architecture; nothing if the file is none.
@@ -56,8 +58,8 @@ void add_libraries(const ContainerRoot& root, const std::string& folder, bool mo
   }
 }
 
-// Whether the image has one such library in the folder, and a newer one than the node. Several of them are nobody's
-// intention (as NVIDIA's container toolkit sees it).
+// Whether the image has one such library in the folder, and a newer one than the node. With several it is unclear which
+// one is meant, and NVIDIA's container toolkit uses none of them, either.
 bool has_newer(const ContainerRoot& root, const LdPath& folder) {
   const auto nodes = image_library_from(folder.newer_than);
   if (!nodes) return false;
@@ -66,20 +68,21 @@ bool has_newer(const ContainerRoot& root, const LdPath& folder) {
   return found.size() == 1 && nodes->is_older_than(found.front());
 }
 
-// Containers of which the image cannot be written need no file for a later ldconfig, which could not write either.
+bool is_path(const std::string& line) {
+  return line.starts_with('/') && std::ranges::all_of(line, [](char c) { return c > ' ' && c < 0x7f; });
+}
+
+// A read-only image needs no such file: a later ldconfig could not write, either.
 Status name_folders(const ContainerRoot& root, const std::vector<std::string>& folders) {
   if (!root.make_folder(kConfigFolder)) return {};
   std::string text;
   for (const std::string& folder : folders) text += folder + "\n";
-  const std::string before = root.read(kConfigFile, kMaxConfigFile).value_or("");  // of another claim's hook
-  for (std::size_t at = 0; at < before.size();) {
-    const auto end = std::min(before.find('\n', at), before.size());
-    const std::string line = before.substr(at, end - at);
-    if (std::ranges::find(folders, line) == folders.end()) text += line + "\n";
-    at = end + 1;
-  }
+  std::istringstream before(root.read(kConfigFile, kMaxConfigFile).value_or(""));  // of the hook of another claim
+  for (std::string line; std::getline(before, line);)
+    if (is_path(line) && std::ranges::find(folders, line) == folders.end()) text += line + "\n";
   if (const auto written = root.write(kConfigFile, text); !written) return std::unexpected(written.error());
-  if (root.has(kConfig)) return {};
+  if (const auto config = root.read(kConfig, kMaxConfigFile); config || config.error().code != Code::kNotFound)
+    return {};
   const auto written = root.write(kConfig, fmt::format("include {}/*.conf\n", kConfigFolder));
   return written ? Status() : Status(std::unexpected(written.error()));
 }
@@ -99,9 +102,12 @@ Status show_libraries(const ContainerRoot& root, const std::vector<LdPath>& fold
     }
   }
   if (path_by_name.empty()) return {};
-  LibraryCache cache = LibraryCache::read(root.read(kCache, kMaxCache).value_or(""));
-  cache.put(path_by_name);
-  if (const auto written = root.write(kCache, cache.bytes()); !written) return std::unexpected(written.error());
+  const auto before = root.read(kCache, kMaxCache);
+  if (!before && before.error().code != Code::kNotFound) return std::unexpected(before.error());
+  auto cache = before ? LibraryCache::read(*before) : LibraryCache();
+  if (!cache) return fail(Code::kInvalidArgument, "{} of the container cannot be read, and stays as it is", kCache);
+  cache->put(path_by_name);
+  if (const auto written = root.write(kCache, cache->bytes()); !written) return std::unexpected(written.error());
   return name_folders(root, found_in);
 }
 

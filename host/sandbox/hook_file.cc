@@ -84,7 +84,7 @@ Result<HookFile::Compared> HookFile::place(const Places& places, const Compared&
   return Compared{.program = now.program, .copy = stamp_of(copy)};
 }
 
-// This one and that for memory change what belongs to the node, and run in its namespaces.
+// This hook and that for memory act on the node's side of a container, so they run in the runtime's namespaces.
 Hook HookFile::sandbox_hook(const std::string& driver, const std::string& claim_uid) const {
   return hook_with("createRuntime", {places_.run_dir, driver, claim_uid});
 }
@@ -98,6 +98,7 @@ void HookFile::make_hooks(Edits& edits) const {
   std::vector<std::string> arguments = to_arguments(changes);
   arguments.insert(arguments.begin(), std::string(kChangeRoot));
   edits.hooks.push_back(hook_with("createContainer", std::move(arguments)));
+  edits.hooks.back().timeout_seconds = static_cast<std::int32_t>(kHookLimit.count());  // whatever the image has
 }
 
 Hook HookFile::hook_with(std::string name, std::vector<std::string> arguments) const {

@@ -52,7 +52,7 @@ Resource::Resource(ServedName served, const ServingContext& shared)
   start();
 }
 
-// Without CDI there is no hook for what a container can do without: its loader searches default folders as well.
+// Direct delivery has no hooks, and a container can do without these two: its loader searches default folders as well.
 void Resource::make_hooks(Edits& edits) const {
   if (config_.deliver == Delivery::kDirect) {
     edits.ld_paths.clear();

@@ -7,8 +7,10 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   auto cache = cardcage::LibraryCache::read({reinterpret_cast<const char*>(bytes), size});
-  cache.put({{"libcuda.so.1", "/usr/lib64/libcuda.so.1"}});
-  const auto again = cardcage::LibraryCache::read(cache.bytes());
-  if (again.size() != cache.size() || again.find("libcuda.so.1") != "/usr/lib64/libcuda.so.1") std::abort();
+  if (!cache) return 0;
+  cache->put({{"libcuda.so.1", "/usr/lib64/libcuda.so.1"}});
+  const auto again = cardcage::LibraryCache::read(cache->bytes());
+  if (!again || again->size() != cache->size() || again->find("libcuda.so.1") != "/usr/lib64/libcuda.so.1")
+    std::abort();
   return 0;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <set>
 
@@ -55,7 +56,7 @@ class LibraryCacheTest : public ::testing::Test {
 TEST_F(LibraryCacheTest, IsReadAndWrittenAsLdconfigDoes) {
   for (const char* format : {"new", "compat"}) {
     const std::filesystem::path theirs = made_by_ldconfig(format);
-    const LibraryCache cache = LibraryCache::read(content(theirs));
+    const LibraryCache cache = LibraryCache::read(content(theirs)).value();
     ASSERT_GT(cache.size(), 20u) << format;
     EXPECT_EQ(listed(written(cache)), listed(theirs)) << format;
     EXPECT_THAT(output_of("/sbin/ldconfig -p -C " + (folder / "ours").native()),
@@ -65,7 +66,7 @@ TEST_F(LibraryCacheTest, IsReadAndWrittenAsLdconfigDoes) {
 
 TEST_F(LibraryCacheTest, ALibraryThatIsPutReplacesThoseOfItsNameAndNoOther) {
   const std::filesystem::path theirs = made_by_ldconfig("new");
-  LibraryCache cache = LibraryCache::read(content(theirs));
+  LibraryCache cache = LibraryCache::read(content(theirs)).value();
   const std::string libc(cache.find("libc.so.6"));
   ASSERT_THAT(libc, Not(IsEmpty()));
   cache.put({{"libcuda.so.1", "/usr/local/cuda/compat/libcuda.so.1"}, {"libc.so.6", "/other/libc.so.6"}});
@@ -75,13 +76,13 @@ TEST_F(LibraryCacheTest, ALibraryThatIsPutReplacesThoseOfItsNameAndNoOther) {
   std::erase_if(expected, [&](const std::string& line) { return line.ends_with(" => " + libc); });
   EXPECT_THAT(ours, IsSupersetOf(expected));
   EXPECT_EQ(ours.size(), expected.size() + 2);
-  EXPECT_EQ(LibraryCache::read(content(folder / "ours")).find("libcuda.so.1"), "/usr/lib64/libcuda.so.1");
+  EXPECT_EQ(LibraryCache::read(content(folder / "ours"))->find("libcuda.so.1"), "/usr/lib64/libcuda.so.1");
   EXPECT_EQ(cache.find("libc.so.6"), "/other/libc.so.6");
 }
 
 // The loader searches by halves, so a library in the wrong place is not found, and hides others.
 TEST_F(LibraryCacheTest, IsInTheOrderOfLdconfig) {
-  LibraryCache cache = LibraryCache::read(content(made_by_ldconfig("new")));
+  LibraryCache cache = LibraryCache::read(content(made_by_ldconfig("new"))).value();
   const std::map<std::string, std::string> names{{"liba.so.2", "/x"},   {"liba.so.10", "/x"}, {"libaa.so.1", "/x"},
                                                  {"lib9.so", "/x"},     {"libA.so", "/x"},    {"lib-a.so.1", "/x"},
                                                  {"libzzz.so.1", "/x"}, {"lib.so", "/x"},     {"lib2b.so.1", "/x"},
@@ -106,19 +107,33 @@ TEST_F(LibraryCacheTest, AnEmptyOneTakesLibraries) {
                                           "libcuda\\.so\\.1 \\(libc6,.*\\) => /usr/lib64/libcuda\\.so\\.1")));
 }
 
-TEST_F(LibraryCacheTest, BytesThatAreNoCacheAreAnEmptyOne) {
+TEST_F(LibraryCacheTest, BytesThatAreNoCacheAreRefused) {
   const std::string whole = content(made_by_ldconfig("new")), compat = content(made_by_ldconfig("compat"));
-  EXPECT_EQ(LibraryCache::read("").size(), 0u);
-  EXPECT_EQ(LibraryCache::read("\x7f"
-                               "ELF")
-                .size(),
-            0u);
-  EXPECT_EQ(LibraryCache::read("ld.so-1.7.0").size(), 0u);
+  for (const std::string& bytes : {std::string(),
+                                   std::string("\x7f"
+                                               "ELF"),
+                                   std::string("ld.so-1.7.0"), content(made_by_ldconfig("old"))})
+    EXPECT_FALSE(LibraryCache::read(bytes)) << bytes.size();
   for (const std::string& bytes : {whole, compat})
-    for (std::size_t size = 0; size < bytes.size(); size += 97) {
-      const LibraryCache torn = LibraryCache::read(std::string_view(bytes).substr(0, size));
-      EXPECT_LE(torn.size(), LibraryCache::read(bytes).size());
-    }
+    for (std::size_t size = 0; size < bytes.size() / 2; size += 97)
+      EXPECT_FALSE(LibraryCache::read(std::string_view(bytes).substr(0, size))) << size;
+  EXPECT_EQ(LibraryCache::read(whole + std::string(40u << 20, '\0'))->size(), LibraryCache::read(whole)->size());
+}
+
+// The hook has no more time than its container.
+TEST_F(LibraryCacheTest, ACacheThatWouldTakeHoursIsRefusedAtOnce) {
+  std::string bytes = content(made_by_ldconfig("new"));
+  bytes.resize((bytes.size() + 3) / 4 * 4);
+  const auto extension = static_cast<std::uint32_t>(bytes.size());
+  std::memcpy(bytes.data() + 32, &extension, sizeof extension);
+  const auto append = [&](std::uint32_t number) {
+    bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
+  };
+  append(0xeaa42174);
+  append(1'000'000);
+  for (int section = 0; section < 1'000'000; ++section)
+    for (const std::uint32_t number : {0u, 0u, 0u, 10'000'000u}) append(number);
+  EXPECT_FALSE(LibraryCache::read(bytes));
 }
 
 }  // namespace
