@@ -31,19 +31,25 @@ Result<ProgramCommand> ProgramRules::allow(ExecAsk ask) const {
 
 Result<ProgramCommand> ProgramRules::renew(ProgramCommand command) const {
   if (std::ranges::find(files_, command.file) == files_.end()) return may_not_run(command.file.native());
-  std::erase_if(command.environment, is_path);
+  std::erase_if(command.environment, [&](const std::string& variable) {
+    return is_path(variable) || (preloads_driver(variable) && !is_below_driver(command.file));
+  });
   for (const std::string& variable : command.environment)
-    if (auto checked = check_variable(command, variable); !checked) return std::unexpected(checked.error());
+    if (auto checked = check_variable(variable); !checked) return std::unexpected(checked.error());
   command.environment.emplace_back(kProgramPath);
   return command;
 }
 
 // A program of a driver that is in a container finds its libraries by nothing but LD_PRELOAD. A library of the same
-// driver is no other code; that only root could have changed it is checked when the program starts.
-Status ProgramRules::check_variable(const ProgramCommand& command, std::string_view assignment) const {
+// driver is no other code; that only root could have changed it is checked when the program starts. A program that is
+// elsewhere has its libraries there, and starts without.
+bool ProgramRules::preloads_driver(std::string_view assignment) const {
+  return name_of_variable(assignment) == kPreload && is_below_driver(assignment.substr(kPreload.size() + 1));
+}
+
+Status ProgramRules::check_variable(std::string_view assignment) const {
+  if (preloads_driver(assignment)) return {};
   const std::string_view name = name_of_variable(assignment);
-  if (name == kPreload && is_below_driver(command.file) && is_below_driver(assignment.substr(kPreload.size() + 1)))
-    return {};
   if (runs_other_code(name))
     return fail(Code::kPermissionDenied, "the module may not set '{}' for a program: it could run any code",
                 printable(name, kQuotedName));

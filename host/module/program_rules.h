@@ -27,7 +27,8 @@ class ProgramRules {
   Result<ProgramCommand> renew(ProgramCommand command) const;
 
  private:
-  Status check_variable(const ProgramCommand& command, std::string_view assignment) const;
+  Status check_variable(std::string_view assignment) const;
+  bool preloads_driver(std::string_view assignment) const;
   bool is_below_driver(const std::filesystem::path& file) const;
 
   std::vector<std::filesystem::path> files_;       // with different names

@@ -18,17 +18,17 @@ std::string best_vfio_driver(const std::filesystem::path& sysfs, const std::vect
   const std::string wanted =
       "vfio_" + text_in(path_of(sysfs, bus_id) / "modalias");  // "vfio_pci:v000010DEd00002342..."
   auto fewest = std::numeric_limits<std::ptrdiff_t>::max();
-  std::ifstream aliases;
-  for (const auto& folder : folders)
-    if (!aliases.is_open()) aliases.open(folder / "modules.alias");
-  for (std::string line; std::getline(aliases, line);) {
-    std::istringstream words(line);
-    std::string keyword, pattern, module;
-    if (!(words >> keyword >> pattern >> module) || keyword != "alias" || !pattern.starts_with("vfio_pci:")) continue;
-    const auto wildcards = std::ranges::count(pattern, '*');
-    if (wildcards >= fewest || ::fnmatch(pattern.c_str(), wanted.c_str(), 0) != 0) continue;
-    fewest = wildcards;
-    best = module;
+  for (const auto& folder : folders) {
+    std::ifstream aliases(folder / "modules.alias");
+    for (std::string line; std::getline(aliases, line);) {
+      std::istringstream words(line);
+      std::string keyword, pattern, module;
+      if (!(words >> keyword >> pattern >> module) || keyword != "alias" || !pattern.starts_with("vfio_pci:")) continue;
+      const auto wildcards = std::ranges::count(pattern, '*');
+      if (wildcards >= fewest || ::fnmatch(pattern.c_str(), wanted.c_str(), 0) != 0) continue;
+      fewest = wildcards;
+      best = module;
+    }
   }
   return best == "vfio_pci" ? "vfio-pci" : best;
 }

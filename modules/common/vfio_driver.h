@@ -12,7 +12,7 @@
 namespace cardcage::hardware {
 
 // Its name, "vfio-pci" if there is no better one or the aliases cannot be read. `folders` are where the modules of the
-// running kernel may be, /lib/modules/RELEASE of the node; the first with aliases counts.
+// running kernel may be, /lib/modules/RELEASE of the node; the best alias of all counts.
 std::string best_vfio_driver(const std::filesystem::path& sysfs, const std::vector<std::filesystem::path>& folders,
                              const std::string& bus_id);
 

@@ -1,5 +1,7 @@
 #include "modules/nvidia/container_files.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <array>
 #include <fstream>
@@ -161,6 +163,12 @@ void add_server_modules(Collector& to, const std::vector<fs::path>& folders) {
   }
 }
 
+// Everybody may write to /tmp, so that a folder there could be anybody's.
+bool is_of_root(const fs::path& folder) {
+  struct stat about{};
+  return ::lstat(folder.c_str(), &about) == 0 && S_ISDIR(about.st_mode) && about.st_uid == 0;
+}
+
 std::string first_line(const fs::path& file) {
   std::ifstream stream(file);
   std::string line;
@@ -232,7 +240,8 @@ std::vector<cage::Mount> socket_mounts(const Node& node, const Capabilities& wan
 
 std::optional<cage::Mount> node_mps_mount(const Node& node, const Capabilities& wanted) {
   Collector mounts(node, wanted);
-  const bool runs = resolve(node.driver_root, fs::path(kNodeMps) / "control").has_value();
+  const bool runs = is_of_root(node.driver_root / fs::path(kNodeMps).relative_path()) &&
+                    resolve(node.driver_root, fs::path(kNodeMps) / "control").has_value();
   if (!runs || !wanted.contains(Capability::compute) || !mounts.add(kNodeMps, kSocketOptions)) return std::nullopt;
   return mounts.take().front();
 }

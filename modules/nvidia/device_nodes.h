@@ -15,7 +15,8 @@ namespace cardcage::nvidia {
 std::vector<cage::DeviceNode> control_nodes(const Node& node, const Majors& majors);
 
 // /proc/driver/nvidia/params for containers, where programs of the driver shall not make or change device nodes by
-// themselves (NVreg_ModifyDeviceFiles, chapter "Device nodes" of the driver's README). Empty if they do not anyway.
+// themselves (NVreg_ModifyDeviceFiles, chapter "Device nodes" of the driver's README). Empty if the driver forbids it
+// already.
 std::string params_without_node_changes(const Node& node);
 
 cage::DeviceNode gpu_node(const Gpu& gpu, const Majors& majors);

@@ -16,18 +16,21 @@ Driver::Identity Driver::identity(const DriverFile& file) const {
 
 const nvml::Library& Driver::nvml() {
   if (library_ && once_.value_or(false)) return *library_;
-  if (once_) once_ = true;
   file_ = find_nvml(node_.driver_root);
-  if (!file_)
+  if (!file_) {
+    close();
     throw cage::Error(CAGE_FAILED_PRECONDITION,
                       "no libnvidia-ml.so.1 below '" + node_.driver_root.native() +
                           "'; install the NVIDIA driver, or set node.driver_root to the folder of a driver container");
+  }
   Identity now = identity(*file_);
-  if (library_ && now == identity_) return *library_;
-  if (library_ && !now.kernel_version.empty()) host_.info() << "the driver was replaced: opening NVML again";
-  close();
-  library_ = std::make_unique<nvml::Library>(file_->host);
-  identity_ = std::move(now);
+  if (!library_ || now != identity_) {
+    if (library_ && !now.kernel_version.empty()) host_.info() << "the driver was replaced: opening NVML again";
+    close();
+    library_ = std::make_unique<nvml::Library>(file_->host);
+    identity_ = std::move(now);
+  }
+  if (once_) once_ = true;
   return *library_;
 }
 

@@ -175,7 +175,10 @@ LabelPolicy label_policy(const cage::Values& options) {
   const std::string_view strategy = options.text("label_mig_strategy");
   if (strategy == "single") policy.strategy = MigStrategy::kSingle;
   if (strategy == "mixed") policy.strategy = MigStrategy::kMixed;
-  for (const std::string_view entry : options.list("label_replicas")) policy.shared.insert(parse_shared(entry));
+  for (const std::string_view entry : options.list("label_replicas")) {
+    if (policy.shared.insert(parse_shared(entry)).second) continue;
+    throw cage::Error(CAGE_INVALID_ARGUMENT, "label_replicas: '" + std::string(entry) + "' names a resource again");
+  }
   policy.timestamp = options.boolean("label_timestamp");
   return policy;
 }

@@ -36,7 +36,8 @@ void UnbindLock::give_back(const cage::Call& call) const noexcept {
   try {
     host_.write_file(call, {.device = uuid_, .path = file_, .data = "0\n"});
   } catch (const cage::Error& failed) {
-    host_.warn() << "GPU " << bus_id_ << " stays locked: " << failed.what();
+    host_.warn() << "GPU " << bus_id_ << " stays locked: " << failed.what() << "; unlock it: echo 0 > "
+                 << file_.native();
   }
 }
 

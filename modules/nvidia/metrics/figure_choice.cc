@@ -43,15 +43,17 @@ FigureChoice::FigureChoice(const cage::Values& options) {
   const auto names = options.list("metrics");
   const std::string path(options.text("metrics_file"));
   if (!names.empty() && !path.empty())
-    throw cage::Error(CAGE_INVALID_ARGUMENT, "metrics and metrics_file both say what is reported; remove one of them");
+    throw cage::Error(CAGE_INVALID_ARGUMENT, "metrics and metrics_file exclude each other; remove one of them");
   for (const std::string_view name : names) choose(std::string(name));
   if (path.empty()) return;
   std::ifstream file(path);
   if (!file)
     throw cage::Error(CAGE_INVALID_ARGUMENT,
                       "metrics_file: reading '" + path + "': " + std::generic_category().message(errno));
-  chosen_.emplace();
   for (const std::string& name : fields_of_list(file)) choose(name);
+  if (!chosen_)
+    throw cage::Error(CAGE_INVALID_ARGUMENT,
+                      "metrics_file: '" + path + "' names no figure; each line begins with the name of one");
 }
 
 void FigureChoice::choose(const std::string& name) {
