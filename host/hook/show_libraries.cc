@@ -44,9 +44,10 @@ std::optional<std::string> soname_of(int file) {
   return name ? std::optional(std::move(*name)) : std::nullopt;
 }
 
-// Adds those of a folder under the names of their files and their SONAMEs.
+// Adds those of a folder under the names of their files, and under SONAMEs that no file has as its name.
 void add_libraries(const ContainerRoot& root, const std::string& folder, bool mounted,
                    std::map<std::string, std::string>& path_by_name) {
+  std::map<std::string, std::string> path_by_soname;
   for (const std::string& name : root.list(folder)) {
     if (!name.starts_with("lib") || name.find(".so") == std::string::npos) continue;
     const std::string path = folder + "/" + name;
@@ -54,8 +55,9 @@ void add_libraries(const ContainerRoot& root, const std::string& folder, bool mo
     const auto soname = file ? soname_of(file.get()) : std::nullopt;
     if (!soname) continue;
     path_by_name.try_emplace(name, path);
-    if (!soname->empty() && soname->find('/') == std::string::npos) path_by_name.try_emplace(*soname, path);
+    if (!soname->empty() && soname->find('/') == std::string::npos) path_by_soname.try_emplace(*soname, path);
   }
+  path_by_name.merge(path_by_soname);
 }
 
 // Whether the image has one such library in the folder, and a newer one than the node. With several it is unclear which

@@ -193,7 +193,7 @@ def test_programs_find_libcuda(scene, real_libcuda, image):
     options = dict(image)
     whose, read_only = options.pop("whose"), options.pop("read_only", False)
     load_glibc_image("cardcage.test/glibc:1", **options)
-    look = "probe libcuda.so.1; ldconfig -p; cat /etc/ld.so.conf.d/00-cardcage.conf"
+    look = "probe libcuda.so.1; /sbin/ldconfig -p; cat /etc/ld.so.conf.d/00-cardcage.conf"
     scene.apply(gpu_claim("one"), pod("user", [container(command=look, claims=[{"name": "gpu"}], image="cardcage.test/glibc:1",
                                                          securityContext={"readOnlyRootFilesystem": read_only})],
                                       [use("gpu", claim="one")]))

@@ -93,6 +93,13 @@ TEST_F(ChangeRootTest, LibrariesThatAreMountedAreFoundByFileNameAndSoname) {
   EXPECT_EQ(text_of("etc/ld.so.conf.d/00-cardcage.conf"), "/usr/lib64\n");
 }
 
+// Programs look into the folder that the cache names for a file of that name.
+TEST_F(ChangeRootTest, ASonameIsThatOfTheFileWithThisName) {
+  for (const char* const name : {"libz.so", "libz.so.1", "libz.so.1.2.13"}) mount_library(fs::path("usr/lib64") / name);
+  EXPECT_EQ(run("ld-path /usr/lib64").status, 0);
+  EXPECT_EQ(found("libz.so.1"), "/usr/lib64/libz.so.1");
+}
+
 TEST_F(ChangeRootTest, AMountedLibraryGoesBeforeThoseThatTheImageHasBakedIn) {
   add_library("usr/local/cuda/compat/libz.so.1");
   add_text("etc/ld.so.conf.d/000_cuda.conf", "/usr/local/cuda/compat\n");
