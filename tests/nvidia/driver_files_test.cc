@@ -288,13 +288,13 @@ TEST_P(NvidiaDebianFiles, TheAlternativesAreNotNeeded) {
 TEST_P(NvidiaDriverFiles, FoldersOfOtherDistributionsAreSearched) {
   std::string now = "/usr/lib64";
   // The fake library finds its state three folders up.
-  for (const std::string folder : {"/usr/lib/x86_64-linux-gnu", "/usr/lib", "/usr/lib64/nvidia",
-                                   "/usr/lib/nvidia/tesla", "/run/opengl-driver/lib", "/usr/lib/wsl/lib", "/lib64"}) {
+  for (const std::string place : {"/usr/lib/x86_64-linux-gnu", "/usr/lib", "/usr/lib64/nvidia", "/usr/lib/nvidia/tesla",
+                                  "/run/opengl-driver/lib", "/usr/lib/wsl/lib", "/lib64"}) {
     const std::string aside = "/aside";
     move(now, aside);
-    move(aside, folder);
-    now = folder;
-    EXPECT_THAT(mounts({"compute"}), Contains(Pair(kRedHat + "libcuda.so.1", folder + "/libcuda.so." + kVersion)));
+    move(aside, place);
+    now = place;
+    EXPECT_THAT(mounts({"compute"}), Contains(Pair(kRedHat + "libcuda.so.1", place + "/libcuda.so." + kVersion)));
   }
 }
 
