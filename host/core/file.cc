@@ -15,21 +15,11 @@ std::string cannot(std::string_view verb, const std::filesystem::path& path) {
   return fmt::format("cannot {} '{}'", verb, path.native());
 }
 
-Status write_all(int fd, std::string_view content) {
-  while (!content.empty()) {
-    const ssize_t written = ::write(fd, content.data(), content.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return fail_errno(errno, "write");
-    content.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return {};
-}
-
 Status write_temporary(const std::filesystem::path& path, std::string_view content, mode_t mode, bool durable) {
   const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode));
   if (!fd) return fail_errno(errno, "open");
   if (::fchmod(fd.get(), mode) != 0) return fail_errno(errno, "chmod");
-  if (auto written = write_all(fd.get(), content); !written) return written;
+  if (!write_all(fd.get(), content)) return fail_errno(errno, "write");
   if (durable && ::fsync(fd.get()) != 0) return fail_errno(errno, "fsync");
   return {};
 }
@@ -46,6 +36,16 @@ Status sync_folder(const std::filesystem::path& folder) {
 }
 
 }  // namespace
+
+bool write_all(int file, std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(file, content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
 
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

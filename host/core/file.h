@@ -16,6 +16,9 @@ namespace cardcage {
 // The content of a regular file of at most `limit` bytes. A larger file is an error, it is never truncated.
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit);
 
+// write(2) until everything is written. False, with errno, after an error.
+bool write_all(int file, std::string_view content);
+
 // Writes a hidden file beside `path`, syncs it, renames it over `path` and syncs the folder. After any error the old
 // file is unchanged and nothing is left behind. `durable` = false skips both syncs, for files that are rebuilt from
 // the ledger anyway.

@@ -32,15 +32,6 @@ std::unexpected<Error> cannot(std::string_view what, std::string_view path) {
   return fail_errno(errno, fmt::format("cannot {} {} of the container", what, path));
 }
 
-bool write_content(int file, std::string_view content) {
-  while (!content.empty()) {
-    const ssize_t size = ::write(file, content.data(), content.size());
-    if (size < 0) return false;
-    content.remove_prefix(static_cast<std::size_t>(size));
-  }
-  return true;
-}
-
 // Since Linux 5.8 statx(2) says so. Before, the file systems of the file and of its folder tell.
 bool is_mount(int file, int folder) {
   struct statx about{};
@@ -72,7 +63,7 @@ UniqueFd file_in_memory(const UniqueFd& scratch, std::string_view content) {
   if (!memory) return {};
   {
     const UniqueFd file(::openat(memory.get(), "file", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444));
-    if (!file || !write_content(file.get(), content) || ::fchmod(file.get(), 0444) != 0) return {};
+    if (!file || !write_all(file.get(), content) || ::fchmod(file.get(), 0444) != 0) return {};
   }
   if (::move_mount(memory.get(), "", scratch.get(), "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) != 0)
     return {};
@@ -133,7 +124,7 @@ Result<std::string> ContainerRoot::read(const std::string& path, std::size_t lim
   struct stat about{};
   if (!found && errno == ENOENT) return fail(Code::kNotFound, "the container has no {}", path);
   if (!found || ::fstat(found.get(), &about) != 0 || !S_ISREG(about.st_mode))
-    return fail(Code::kFailedPrecondition, "{} of the container is no file of its image, and stays as it is", path);
+    return fail(Code::kFailedPrecondition, "the hook leaves {} alone: it is not a regular file of the image", path);
   return read_file(path_of(found), limit);
 }
 
@@ -156,7 +147,7 @@ Result<bool> ContainerRoot::write(const std::string& path, std::string_view cont
   if (!folder) return cannot("write", path);
   {
     const UniqueFd file(::openat(folder.get(), passing.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-    if (file && write_content(file.get(), content) && ::fchmod(file.get(), 0644) == 0 &&
+    if (file && write_all(file.get(), content) && ::fchmod(file.get(), 0644) == 0 &&
         ::renameat(folder.get(), passing.c_str(), folder.get(), name.c_str()) == 0)
       return true;
     const int error = errno;

@@ -6,6 +6,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <limits>
@@ -68,6 +70,16 @@ bool has_open(const fs::path& process, const fs::path& node, std::error_code& er
     if (target == node || (target.filename() == node.filename() && is_same_device(entry->path(), node))) return true;
   }
   return false;
+}
+
+std::vector<std::string> pids_with_open(const fs::path& procfs, const fs::path& node, std::size_t most) {
+  std::vector<std::string> pids;
+  for (const std::string& pid : names_in(procfs)) {
+    if (!std::ranges::all_of(pid, [](unsigned char c) { return std::isdigit(c) != 0; })) continue;
+    std::error_code hidden;
+    if (pids.size() < most && has_open(procfs / pid, node, hidden)) pids.push_back(pid);
+  }
+  return pids;
 }
 
 std::string kill_user_of(const fs::path& node, std::uint64_t pid) {

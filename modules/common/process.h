@@ -5,12 +5,17 @@
 #include <filesystem>
 #include <string>
 #include <system_error>
+#include <vector>
 
 namespace cardcage::hardware {
 
 // Whether the process, a folder of procfs, has a descriptor of the device node, also of another node with the same
 // numbers, as containers have them. `error` says why that cannot be seen.
 bool has_open(const std::filesystem::path& process, const std::filesystem::path& node, std::error_code& error);
+
+// The pids of the processes with a descriptor of the device node, at most so many; those that can be seen from here.
+std::vector<std::string> pids_with_open(const std::filesystem::path& procfs, const std::filesystem::path& node,
+                                        std::size_t most);
 
 // Sends SIGKILL to the process with this pid if it has the device node open. Returns why it was spared; empty if it was
 // killed or has ended. Drivers report wrong pids, and pids are used again: only a process that is seen to use the

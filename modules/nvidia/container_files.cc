@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <set>
 #include <tuple>
 #include <utility>
 
+#include "modules/common/kernel_files.h"
 #include "modules/nvidia/driver_libraries.h"
 #include "modules/nvidia/library_folders.h"
 
@@ -67,7 +67,7 @@ constexpr std::array kConfigFolders{"/etc", "/usr/local/share", "/usr/share", "/
 constexpr std::array kServerModules{"nvidia_drv.so", "libglxserver_nvidia.so"};
 constexpr std::array kServerFolders{"nvidia/xorg", "xorg/modules/drivers", "xorg/modules/extensions",
                                     "xorg/modules/updates/drivers", "xorg/modules/updates/extensions"};
-// What Mesa's libgbm loads for the kernel driver nvidia-drm. Debian has it beside the libraries.
+// Mesa's libgbm loads this library for the kernel driver nvidia-drm. Debian has it beside the other libraries.
 constexpr std::array kGbmNames{"gbm/nvidia-drm_gbm.so", "nvidia-drm_gbm.so"};
 
 constexpr std::array kSockets{
@@ -121,8 +121,8 @@ class Collector {
   std::set<fs::path> targets_;
 };
 
-void add_libraries(Collector& to, const fs::path& root, const std::string& version, const Capabilities& wanted) {
-  for (const DriverLibrary& library : find_driver_libraries(root, version, wanted)) {
+void add_libraries(Collector& to, const std::vector<DriverLibrary>& libraries) {
+  for (const DriverLibrary& library : libraries) {
     for (const std::string& name : library.names) to.add_library(library.file, fs::path(library.subfolder) / name);
     for (const std::string& name : library.other_names)
       to.add_file(library.file, fs::path(kContainerFolders.front()) / library.subfolder / name, kReadOnly);
@@ -169,17 +169,10 @@ bool is_of_root(const fs::path& folder) {
   return ::lstat(folder.c_str(), &about) == 0 && S_ISDIR(about.st_mode) && about.st_uid == 0;
 }
 
-std::string first_line(const fs::path& file) {
-  std::ifstream stream(file);
-  std::string line;
-  std::getline(stream, line);
-  return line;
-}
-
 // Where the kernel looks for firmware (its firmware_class), below the driver's root.
 std::vector<fs::path> firmware_folders(const Node& node) {
-  const std::string release = first_line(node.procfs / "sys/kernel/osrelease");
-  const std::string own = first_line(node.sysfs / "module/firmware_class/parameters/path");
+  const std::string release = hardware::text_in(node.procfs / "sys/kernel/osrelease");
+  const std::string own = hardware::text_in(node.sysfs / "module/firmware_class/parameters/path");
   std::vector<fs::path> folders;
   if (!own.empty()) folders.emplace_back(own);
   for (const char* folder : {"/lib/firmware/updates", "/lib/firmware", "/usr/lib/firmware"}) {
@@ -212,7 +205,7 @@ std::vector<cage::Mount> driver_mounts(const Node& node, const DriverFile& nvml,
   Collector mounts(node, wanted);
   const std::string version = version_of_library(nvml.host);
   const std::vector<fs::path> folders = library_folders(node.driver_root);
-  add_libraries(mounts, node.driver_root, version, wanted);
+  add_libraries(mounts, find_driver_libraries(node.driver_root, folders, version, wanted));
   if (serves_graphics(wanted)) add_gbm(mounts, node.driver_root, folders);
   if (wanted.contains(Capability::display)) add_server_modules(mounts, folders);
   add_programs(mounts);

@@ -55,9 +55,8 @@ const Inventory& Driver::look() {
 
 // A driver that is not in the root has its libraries where no loader looks.
 SmiRunner Driver::smi() const {
-  const auto library = node_.driver_root == "/" ? std::nullopt : find_nvml(node_.driver_root);
-  if (!library) return {.host = host_, .environment = {}};
-  return {.host = host_, .environment = {"LD_PRELOAD=" + library->host.native()}};
+  if (node_.driver_root == "/" || !file_) return {.host = host_, .environment = {}};
+  return {.host = host_, .environment = {"LD_PRELOAD=" + file_->host.native()}};
 }
 
 void Driver::close() {

@@ -52,6 +52,7 @@ class Driver {
   const nvml::Library* opened() const { return library_.get(); }
   // A handle of the GPU. Throws cage::Error.
   nvml::Device handle(const Gpu& gpu);
+  // With the library of the last look.
   SmiRunner smi() const;
   // Called before the library is closed, for what must not outlive it.
   void before_close(std::function<void()> release) { before_close_ = std::move(release); }

@@ -6,7 +6,6 @@
 #include <optional>
 #include <set>
 
-#include "modules/nvidia/library_folders.h"
 #include "modules/nvidia/node.h"
 #include "modules/nvidia/shared_object.h"
 
@@ -167,9 +166,10 @@ void look_into(const fs::path& root, const fs::path& folder, const std::string& 
   }
 }
 
-std::vector<FoundLibrary> look_everywhere(const fs::path& root, const std::string& version) {
+std::vector<FoundLibrary> look_everywhere(const fs::path& root, const std::vector<fs::path>& folders,
+                                          const std::string& version) {
   std::vector<FoundLibrary> found;
-  for (const fs::path& folder : library_folders(root)) {
+  for (const fs::path& folder : folders) {
     look_into(root, folder, version, found);
     look_into(root, folder / kVdpauFolder, version, found);
   }
@@ -207,10 +207,10 @@ bool is_linked(const FoundLibrary& found, const std::string& soname) {
 
 }  // namespace
 
-std::vector<DriverLibrary> find_driver_libraries(const fs::path& root, const std::string& version,
-                                                 const Capabilities& wanted) {
+std::vector<DriverLibrary> find_driver_libraries(const fs::path& root, const std::vector<fs::path>& folders,
+                                                 const std::string& version, const Capabilities& wanted) {
   std::vector<DriverLibrary> linked, others;
-  for (const FoundLibrary& found : look_everywhere(root, version)) {
+  for (const FoundLibrary& found : look_everywhere(root, folders, version)) {
     if (!serves(stem_of(found.file.filename().native()), wanted)) continue;
     const auto soname = read_soname(found.file);
     if (!soname) continue;

@@ -16,9 +16,11 @@ struct DriverLibrary {
   std::string subfolder;                 // of a folder of libraries, where programs look for it: "vdpau"
 };
 
-// The libraries of a driver of this version that serve one of the capabilities; no name twice. What cannot be read is
-// left out. The version is empty for a driver whose file names have none (WSL).
-std::vector<DriverLibrary> find_driver_libraries(const std::filesystem::path& driver_root, const std::string& version,
-                                                 const Capabilities& wanted);
+// The libraries in these folders, which are library_folders() of the root, of a driver of this version that serve one
+// of the capabilities; no name twice. What cannot be read is left out. The version is empty for a driver whose file
+// names have none (WSL).
+std::vector<DriverLibrary> find_driver_libraries(const std::filesystem::path& driver_root,
+                                                 const std::vector<std::filesystem::path>& folders,
+                                                 const std::string& version, const Capabilities& wanted);
 
 }  // namespace cardcage::nvidia

@@ -8,15 +8,15 @@
 
 namespace cardcage::nvidia {
 
-hardware::Passthrough Passthrough::vfio_for(const std::string& bus_id) const {
+std::string Passthrough::driver_for(const std::string& bus_id) const {
+  if (!vfio_driver_.empty()) return vfio_driver_;
   const Node& node = driver_.node();
-  std::string chosen = vfio_driver_;
-  if (chosen.empty()) {
-    const auto release = hardware::text_in(node.procfs / "sys/kernel/osrelease");
-    const auto modules = std::filesystem::path("lib/modules") / release;
-    chosen = hardware::best_vfio_driver(node.sysfs, {node.driver_root / modules, "/" / modules}, bus_id);
-  }
-  return {host_, node.sysfs, node.devfs, "GPU", std::move(chosen)};
+  const auto modules = std::filesystem::path("lib/modules") / hardware::text_in(node.procfs / "sys/kernel/osrelease");
+  return hardware::best_vfio_driver(node.sysfs, {node.driver_root / modules, "/" / modules}, bus_id);
+}
+
+hardware::Passthrough Passthrough::vfio_with(std::string vfio_driver) const {
+  return {host_, driver_.node().sysfs, driver_.node().devfs, "GPU", std::move(vfio_driver)};
 }
 
 void Passthrough::take_back(const cage::Call& call, const std::string& bus_id) const {
@@ -24,7 +24,7 @@ void Passthrough::take_back(const cage::Call& call, const std::string& bus_id) c
   const auto gpus = read_pci_gpus(driver_.node());
   const auto gpu = std::ranges::find(gpus, slot_of(bus_id), [](const PciGpu& one) { return slot_of(one.bus_id); });
   // Without the card there is nothing to bind, and the host forgets what it had.
-  vfio_for(bus_id).take_back(call, gpu == gpus.end() ? bus_id : gpu->uuid, bus_id);
+  vfio_with(vfio_driver_).take_back(call, gpu == gpus.end() ? bus_id : gpu->uuid, bus_id);
 }
 
 void Passthrough::add_to(cage::Edit edit, const cage::Allocation& device, const PciGpu& gpu) const {
@@ -32,7 +32,7 @@ void Passthrough::add_to(cage::Edit edit, const cage::Allocation& device, const 
   if (device.has_params())
     nodes = {.prefer_iommufd = device.params().text(field::kBackend) == "PreferIommuFD",
              .with_api_device = device.params().boolean(field::kApiDevice)};
-  vfio_for(gpu.bus_id).add_to(edit, gpu.bus_id, nodes);
+  vfio_with(vfio_driver_).add_to(edit, gpu.bus_id, nodes);
 }
 
 }  // namespace cardcage::nvidia

@@ -32,17 +32,21 @@ class Passthrough {
 
   // The functions to bind. Throws cage::Error if they cannot all be given away.
   std::vector<std::string> functions_of(const PciGpu& gpu) const {
-    return vfio_for(gpu.bus_id).functions_with(gpu.bus_id);
+    return vfio_with(driver_for(gpu.bus_id)).functions_with(gpu.bus_id);
   }
   // Binds them. Nothing of the module may have the GPU open.
-  void give(const cage::Call& call, const PciGpu& gpu) const { vfio_for(gpu.bus_id).give(call, gpu.uuid, gpu.bus_id); }
+  void give(const cage::Call& call, const PciGpu& gpu) const {
+    vfio_with(driver_for(gpu.bus_id)).give(call, gpu.uuid, gpu.bus_id);
+  }
   // Binds the function to the driver that it had.
   void take_back(const cage::Call& call, const std::string& bus_id) const;
   // The nodes that a virtual machine monitor opens.
   void add_to(cage::Edit edit, const cage::Allocation& device, const PciGpu& gpu) const;
 
  private:
-  hardware::Passthrough vfio_for(const std::string& bus_id) const;
+  // Reads the aliases of the kernel's modules, which only a binding needs.
+  std::string driver_for(const std::string& bus_id) const;
+  hardware::Passthrough vfio_with(std::string vfio_driver) const;
 
   Driver& driver_;
   cage::Host host_;

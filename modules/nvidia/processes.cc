@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <map>
 
 #include "modules/common/process.h"
@@ -88,13 +89,10 @@ std::vector<GpuProcess> processes_on(const nvml::Library& nvml, nvml::Device dev
 
 std::vector<GpuProcess> processes_with_open(const std::filesystem::path& node, const std::filesystem::path& procfs) {
   std::vector<GpuProcess> processes;
-  std::error_code error, hidden;
-  for (const auto& entry : std::filesystem::directory_iterator(procfs, error)) {
-    const std::string number = entry.path().filename().native();
+  for (const std::string& number : hardware::pids_with_open(procfs, node, std::numeric_limits<std::size_t>::max())) {
     unsigned pid = 0;
-    const auto [end, failed] = std::from_chars(number.data(), number.data() + number.size(), pid);
-    if (failed != std::errc() || end != number.data() + number.size()) continue;
-    if (hardware::has_open(entry.path(), node, hidden)) processes.push_back({pid, process_name(pid, procfs)});
+    std::from_chars(number.data(), number.data() + number.size(), pid);
+    processes.push_back({pid, process_name(pid, procfs)});
   }
   std::ranges::sort(processes, {}, &GpuProcess::pid);
   return processes;

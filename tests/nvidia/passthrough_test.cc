@@ -1,6 +1,5 @@
 // Whole GPUs for virtual machines: who gets which, the kernel's driver, and the way back.
-#include "tests/fakes/fake_sysfs.h"
-#include "tests/nvidia/nvidia_fixture.h"
+#include "tests/nvidia/passthrough_fixture.h"
 
 namespace cardcage {
 namespace {
@@ -15,23 +14,13 @@ using ::testing::IsSupersetOf;
 
 const Options kPassthrough{{"passthrough", true}};
 
-class NvidiaPassthrough : public NvidiaFixture {
+class NvidiaPassthrough : public NvidiaPassthroughFixture {
  protected:
-  void SetUp() override {
-    if (!sysfs.mounted()) GTEST_SKIP() << "no file system can be mounted here";
-    writes->sysfs = sysfs.path();
-    writes->records = std::make_unique<DriverRecords>(folder / "drivers", "boot-1");
-    for (const char* driver : {"nvidia", "vfio-pci"}) sysfs.add_driver(driver);
-    writes_allowed = {sysfs.path() / "bus/pci/devices/*/driver_override",
-                      folder / "node/proc/driver/nvidia/gpus/*/unbindLock"};
-  }
   Status start_with_gpus(int count, Options options = kPassthrough) {
     const Status started = start_on({.product = "h100", .gpus = count}, options);
     for (int gpu = 0; gpu < count; ++gpu) sysfs.add_function(gpus->bus_id(gpu), "nvidia");
     return started;
   }
-  std::string driver(int gpu = 0) const { return sysfs.look(gpus->bus_id(gpu)).driver; }
-  FakeSysfs sysfs;
 };
 
 INSTANTIATE_TEST_SUITE_P(Isolation, NvidiaPassthrough, ::testing::Values(Isolation::kInProcess, Isolation::kProcess),

@@ -1,9 +1,8 @@
 // A GPU that somebody has open is not taken from its driver: the kernel would wait for ever.
 #include <fstream>
 
-#include "tests/fakes/fake_sysfs.h"
 #include "tests/fakes/nvml/fake_unbind_lock.h"
-#include "tests/nvidia/nvidia_fixture.h"
+#include "tests/nvidia/passthrough_fixture.h"
 
 namespace cardcage {
 namespace {
@@ -12,19 +11,15 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-class NvidiaUnbindLock : public NvidiaFixture {
+class NvidiaUnbindLock : public NvidiaPassthroughFixture {
  protected:
   void SetUp() override {
-    if (!sysfs.mounted()) GTEST_SKIP() << "no file system can be mounted here";
-    writes->sysfs = sysfs.path();
-    writes->records = std::make_unique<DriverRecords>(folder / "drivers", "boot-1");
-    for (const char* driver : {"nvidia", "vfio-pci"}) sysfs.add_driver(driver);
+    NvidiaPassthroughFixture::SetUp();
+    if (IsSkipped()) return;
     gpus = std::make_unique<FakeGpus>(folder / "node", FakeNode{.product = "h100", .gpus = 1});
     sysfs.add_function(gpus->bus_id(0), "nvidia");
     lock = std::make_unique<FakeUnbindLock>(gpus->procfs() / "driver/nvidia/gpus" / gpus->bus_id(0));
     ASSERT_TRUE(lock->mounted());
-    writes_allowed = {sysfs.path() / "bus/pci/devices/*/driver_override",
-                      gpus->procfs() / "driver/nvidia/gpus/*/unbindLock"};
   }
   void TearDown() override {
     let_go();
@@ -36,9 +31,7 @@ class NvidiaUnbindLock : public NvidiaFixture {
     discover();
     return started;
   }
-  std::string driver() const { return sysfs.look(gpus->bus_id(0)).driver; }
 
-  FakeSysfs sysfs;
   std::unique_ptr<FakeUnbindLock> lock;
 };
 INSTANTIATE_TEST_SUITE_P(Isolation, NvidiaUnbindLock, ::testing::Values(Isolation::kInProcess, Isolation::kProcess),

@@ -68,7 +68,7 @@ class ChangeRootTest : public ::testing::Test {
   }
   static std::string text(const fs::path& path) { return read_file(path, 64u << 20).value_or("(no such file)"); }
   std::string text_of(const fs::path& inside) const { return text(root / inside); }
-  // What the container's loader finds by this name.
+  // The path of the library that the container's loader finds by this name.
   std::string found(const std::string& name) const {
     const auto cache = LibraryCache::read(text_of("etc/ld.so.cache"));
     return cache ? std::string(cache->find(name)) : "(no cache)";
@@ -163,7 +163,7 @@ TEST_F(ChangeRootTest, AFolderOfTheNodeInTheContainerStaysAsItIs) {
   const Ended ended = run("ld-path /usr/lib64", mount, "/sbin/ldconfig -p -C rootfs/etc/ld.so.cache");
   EXPECT_EQ(ended.status, 0) << ended.said;
   EXPECT_THAT(ended.said,
-              AllOf(HasSubstr("/etc/ld.so.cache of the container is no file of its image, and stays as it is"),
+              AllOf(HasSubstr("the hook leaves /etc/ld.so.cache alone: it is not a regular file of the image"),
                     Not(HasSubstr("libcuda"))));
   EXPECT_EQ(text(etc / "ld.so.cache"), before);
   EXPECT_FALSE(fs::exists(etc / "ld.so.conf.d/00-cardcage.conf"));
