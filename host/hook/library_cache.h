@@ -1,6 +1,7 @@
-// The cache of glibc's dynamic loader, /etc/ld.so.cache: which library a program gets by which name.// Source:
-// sysdeps/generic/dl-cache.h and elf/cache.c of glibc. Reads the format 1.1, alone (glibc 2.32 and later) or after a
-// cache of libc5. The loader of every glibc since 2.2 takes what is written here.
+// The cache of glibc's dynamic loader, /etc/ld.so.cache: which library a program gets by which name.
+//
+// Source: sysdeps/generic/dl-cache.h and elf/cache.c of glibc. Reads the format 1.1, alone (glibc 2.32 and later) or
+// after a cache of libc5. The loader of every glibc since 2.2 takes what is written here.
 #pragma once
 
 #include <cstdint>

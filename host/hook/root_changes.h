@@ -1,5 +1,5 @@
-// What a module wants changed in the root of a container, as arguments of the hook: the daemon writes them, and the
-// hook of the same or of another version reads them.
+// The changes that a module asks for in the root of a container, as arguments of the hook. The daemon writes them, and
+// the hook, which may be of another version, reads them.
 #pragma once
 
 #include <span>

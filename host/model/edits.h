@@ -49,8 +49,8 @@ struct NetDevice {
 // A folder of the container whose libraries programs find, as if ldconfig(8) had run.
 struct LdPath {
   std::string path;
-  std::string
-      newer_than;  // empty: the libraries that are mounted there. "libcuda.so.580": those of the image, if newer
+  // Empty: the libraries that are mounted there. "libcuda.so.580": those of the image, if newer.
+  std::string newer_than;
   friend bool operator==(const LdPath&, const LdPath&) = default;
 };
 
@@ -70,8 +70,8 @@ struct Edits {
   std::vector<Hook> hooks;
   std::vector<NetDevice> net_devices;
   std::vector<std::uint32_t> additional_gids;
-  // What CDI has no word for, from the module until the host has made hooks of it. Memory: bytes that the container may
-  // lock (RLIMIT_MEMLOCK).
+  // CDI has no word for these three: the module sets them, and the host turns them into hooks. The first is how many
+  // bytes the container may lock (RLIMIT_MEMLOCK).
   std::vector<std::uint64_t> locked_memory;
   std::vector<LdPath> ld_paths;
   std::vector<ProcText> proc_texts;

@@ -1,4 +1,4 @@
-// What a container wants to do with a GPU, as NVIDIA_DRIVER_CAPABILITIES of the container toolkit names it.
+// Uses of a GPU, named as in NVIDIA_DRIVER_CAPABILITIES of the container toolkit. Each needs files of the driver.
 #pragma once
 
 #include <set>

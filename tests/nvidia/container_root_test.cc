@@ -1,4 +1,4 @@
-// What the module wants of a container's root: that its loader finds the driver, and that programs of the driver leave
+// The module asks for two changes in a container's root: the loader finds the driver, and the driver's programs leave
 // device nodes alone.
 #include <fstream>
 

@@ -53,7 +53,7 @@ class NvidiaDriverFiles : public NvidiaFixture {
     fs::rename(in_root(from), in_root(to));
   }
 
-  // What a claim for the only GPU gives to containers. No place is filled twice, and each mount has a file of the root.
+  // Prepares a claim for the only GPU and returns its mounts. Each has a file of the root, and no two the same place.
   Mounts mounts(const std::vector<std::string>& capabilities, const std::string& params = {}) {
     Mounts found;
     if (const Status started = start_again({{"driver_capabilities", capabilities}}); !started) {
@@ -358,7 +358,7 @@ TEST_P(NvidiaDriverFiles, ALibraryMayHaveItsVersionInALinkAlone) {
   for (const std::string& name : {std::string("libGLX_nvidia.so.0"), "libGLX_nvidia.so." + kVersion})
     EXPECT_THAT(found, Contains(Pair(kRedHat + name, "/usr/lib64/libGLX_nvidia.so.0")));
   EXPECT_THAT(found, Contains(Pair(kDebian + "libGLX_nvidia.so.0", "/usr/lib64/libGLX_nvidia.so.0")));
-  EXPECT_THAT(found, Not(Contains(Key(HasSubstr("libother"))))) << "a link of the driver is no library of it";
+  EXPECT_THAT(found, Not(Contains(Key(HasSubstr("libother"))))) << "the link is the driver's, and the library is not";
 }
 
 TEST_P(NvidiaDriverFiles, ConfigurationIsFoundWhereverPackagesHaveIt) {

@@ -15,7 +15,7 @@ constexpr Elf64_Half kMachine = EM_X86_64;
 #endif
 constexpr Elf64_Xword kPage = 0x1000;
 
-// What the loader reads, one after another in the file and in memory.
+// The parts that the loader reads, in their order in the file and in memory.
 struct Image {
   Elf64_Ehdr header;
   Elf64_Phdr segments[2];
