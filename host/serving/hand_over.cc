@@ -13,6 +13,8 @@ namespace {
 constexpr std::string_view kRegister = "register\n", kRegistered = "registered\n";
 constexpr std::size_t kMaxWord = 64;
 constexpr Duration kLook = std::chrono::milliseconds(20);
+// The kubelet registers a driver before it is connected to it, and calls the previous instance until it is.
+constexpr Duration kConnect = std::chrono::milliseconds(250);
 
 UniqueFd open_file(const std::filesystem::path& file, int flags) {
   return UniqueFd(::open(file.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600));
@@ -52,6 +54,7 @@ Task<void> HandOver::give(asio::io_context& core, Clock& clock, Instant deadline
   say(file, kRegister);
   Wakeup never(core);
   while (clock.now() < deadline && said() != kRegistered && !lock(file)) co_await never.wait_for(clock, kLook);
+  if (said() == kRegistered) co_await never.wait_for(clock, kConnect);
 }
 
 }  // namespace cardcage

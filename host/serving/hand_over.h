@@ -23,8 +23,8 @@ class HandOver {
   void say_registered();
   void end();
 
-  // The daemon that exits. Returns once the next one has registered, at the latest at `deadline`; at once if none
-  // waits.
+  // The daemon that exits. Returns once the next one has registered and the kubelet has had time to connect to it,
+  // or at `deadline`; at once if none waits.
   Task<void> give(asio::io_context& core, Clock& clock, Instant deadline);
 
  private:

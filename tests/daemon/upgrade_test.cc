@@ -19,6 +19,34 @@ class UpgradeTest : public DaemonTest {
     next.start();
     ASSERT_TRUE(kubelet.wait_for([&] { return next.logged("waiting for another cardcage"); })) << next.log();
   }
+  // Prepares and unprepares claims all the time, while the daemon is replaced by the next one.
+  void upgrade_under_calls() {
+    const std::vector<ClaimRef> claims{add_claim("one", {"gpu-1"}), add_claim("two", {"gpu-2"})};
+    const ClaimRef late = add_claim("late", {"gpu-3"});
+    start_next();
+    std::vector<std::string> failures;
+    std::size_t calls = 0;
+    std::jthread pods([&](const std::stop_token& stop) {
+      const auto note = [&](const auto& answers) {
+        ++calls;
+        if (!answers) return failures.push_back(answers.error().message);
+        for (const auto& [uid, answer] : *answers)
+          if (!answer) failures.push_back(answer.error().message);
+      };
+      while (!stop.stop_requested())
+        for (const ClaimRef& claim : claims) {
+          note(kubelet.prepare(kDriver, {claim}));
+          note(kubelet.unprepare(kDriver, {claim}));
+        }
+    });
+    EXPECT_EQ(daemon.stop(), 0);
+    EXPECT_THAT(prepare(late), SizeIs(1)) << next.log();
+    pods.request_stop();
+    pods.join();
+    EXPECT_THAT(failures, IsEmpty()) << "of " << calls;
+    EXPECT_GT(calls, 4u);
+    EXPECT_THAT(registry(), SizeIs(1)) << "the previous daemon has taken its socket with it";
+  }
   // The names of the sockets.
   std::set<std::string> registry() const {
     std::set<std::string> names;
@@ -31,34 +59,16 @@ class UpgradeTest : public DaemonTest {
 };
 
 TEST_F(UpgradeTest, NoCallOfTheKubeletFails) {
-  const std::vector<ClaimRef> claims{add_claim("one", {"gpu-1"}), add_claim("two", {"gpu-2"})};
-  const ClaimRef late = add_claim("late", {"gpu-3"});
   start_and_register();
-  start_next();
-  std::vector<std::string> failures;
-  std::size_t calls = 0;
-  std::jthread pods([&](const std::stop_token& stop) {
-    const auto note = [&](const auto& answers) {
-      ++calls;
-      if (!answers) return failures.push_back(answers.error().message);
-      for (const auto& [uid, answer] : *answers)
-        if (!answer) failures.push_back(answer.error().message);
-    };
-    while (!stop.stop_requested())
-      for (const ClaimRef& claim : claims) {
-        note(kubelet.prepare(kDriver, {claim}));
-        note(kubelet.unprepare(kDriver, {claim}));
-      }
-  });
-  EXPECT_EQ(daemon.stop(), 0);
-  EXPECT_THAT(prepare(late), SizeIs(1)) << next.log();
-  pods.request_stop();
-  pods.join();
-  EXPECT_THAT(failures, IsEmpty()) << "of " << calls;
-  EXPECT_GT(calls, 4u);
-  EXPECT_THAT(registry(), SizeIs(1)) << "the previous daemon has taken its socket with it";
+  upgrade_under_calls();
   EXPECT_EQ(next.stop(), 0);
   EXPECT_THAT(registry(), IsEmpty());
+}
+
+TEST_F(UpgradeTest, NoCallFailsWhileTheKubeletConnects) {
+  start_and_register();
+  kubelet.delay_connections(std::chrono::milliseconds(150));
+  upgrade_under_calls();
 }
 
 TEST_F(UpgradeTest, OneAfterTheOtherUsesTheNamesOfTheOneBefore) {

@@ -74,6 +74,11 @@ void FakeKubelet::refuse(std::string error) {
   refusal_ = std::move(error);
 }
 
+void FakeKubelet::delay_connections(milliseconds delay) {
+  const std::lock_guard lock(mutex_);
+  connection_delay_ = delay;
+}
+
 std::vector<std::string> FakeKubelet::history() const {
   const std::lock_guard lock(mutex_);
   return history_;
@@ -203,7 +208,8 @@ Result<std::shared_ptr<FakeKubelet::Plugin>> FakeKubelet::validate(const api::re
   plugin->version = *version;
   plugin->endpoint = info.endpoint();
   plugin->clients = std::make_unique<const DriverClients>(endpoint);
-  plugin->clients->channel->GetState(true);  // connects at once, as the original does
+  // Connects at once, as the original does.
+  if (connection_delay_ == milliseconds::zero()) plugin->clients->channel->GetState(true);
   return plugin;
 }
 
@@ -241,6 +247,10 @@ void FakeKubelet::unregister(Socket& socket) {
 }
 
 void FakeKubelet::watch_health(std::stop_token stop, std::shared_ptr<Plugin> plugin) {
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, stop, connection_delay_, [] { return false; });
+  }
   while (!stop.stop_requested()) {
     grpc::ClientContext context;
     const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });

@@ -46,6 +46,8 @@ class FakeKubelet {
   void restart();
   // Refuses registrations with this text from now on; empty accepts them again.
   void refuse(std::string error);
+  // Connects to drivers that register from now on only after this time. The original registers before it is connected.
+  void delay_connections(std::chrono::milliseconds delay);
 
   // Registrations in order: "gpu.example.com v1.DRAPlugin", "refused gpu.example.com", "-gpu.example.com" for the end.
   std::vector<std::string> history() const;
@@ -108,6 +110,7 @@ class FakeKubelet {
   std::vector<std::shared_ptr<Plugin>> plugins_;  // in order of registration
   std::vector<std::string> history_;
   std::string refusal_;
+  std::chrono::milliseconds connection_delay_{0};
   Duration age_{0};
   std::jthread watcher_;
 };
