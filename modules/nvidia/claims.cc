@@ -34,6 +34,9 @@ std::optional<unsigned> wanted_mode(const Sharing& sharing) {
 bool responds(const Target& target) { return target.gpu != nullptr && target.gpu->responds(); }
 bool is_whole(const Target& target) { return target.profile == nullptr && target.instance == nullptr; }
 
+// Whether other claims may use the device at the same time, so that its processes may be theirs.
+bool has_company(const cage::Allocation& device) { return device.admin() || !device.share().empty(); }
+
 // Only profiles such as 1g.24gb+gfx let an instance draw.
 bool has_graphics(const SeenGpu& seen, const MigInstance& instance) {
   const auto profile = std::ranges::find(seen.profiles, instance.profile, &MigProfile::id);
@@ -393,7 +396,7 @@ unsigned long long Claims::memory_in_use(const Target& target) {
 }
 
 void Claims::require_idle(const cage::Allocation& device) {
-  if (device.admin()) return;
+  if (has_company(device)) return;
   if (policy_.leftovers != Leftovers::kReport) driver_.look();  // numbers of instances are given anew
   Target target = find_target(driver_.inventory(), device.device());
   const auto function = find_function(device.device());
@@ -421,7 +424,7 @@ std::string Claims::kill_processes(const Target& target, const std::vector<GpuPr
 }
 
 void Claims::end_leftovers(const cage::Call& call, const cage::Allocation& device) {
-  if (device.admin()) return;
+  if (has_company(device)) return;
   const Target target = find_target(driver_.inventory(), device.device());
   auto processes = processes_of(target);
   std::string spared;
@@ -449,7 +452,7 @@ void Claims::reset_whole_gpus(const cage::Call& call, const cage::Claim& claim) 
   driver_.look();
   for (const cage::Allocation& device : claim.allocations()) {
     const Target target = find_target(driver_.inventory(), device.device());
-    if (target.gpu == nullptr || !is_whole(target) || device.admin()) continue;
+    if (target.gpu == nullptr || !is_whole(target) || has_company(device)) continue;
     if (const SeenGpu* seen = find_to_undo(target.gpu->gpu.bus_id)) gpus.push_back(seen->gpu);  // else it needs more
   }
   if (!gpus.empty()) reset_together(call, driver_, gpus);

@@ -145,10 +145,27 @@ cage::Device mig_device(const SeenGpu& seen, const DriverVersions& versions, con
   return device;
 }
 
-cage::Device undivided_gpu_device(const SeenGpu& seen, const DriverVersions& versions) {
+bool is_shared(const SeenGpu& seen, const Offer& offer) {
+  return offer.memory_shares && seen.gpu.memory.value_or(0) >= kMib;
+}
+
+cage::Device undivided_gpu_device(const SeenGpu& seen, const DriverVersions& versions, const Offer& offer) {
   cage::Device device = gpu_device(seen, versions);
   if (seen.gpu.memory) device.capacity("memory", cage::Quantity::bytes(static_cast<std::int64_t>(*seen.gpu.memory)));
+  if (is_shared(seen, offer)) device.shared();
   return device;
+}
+
+// Whole mebibytes. A claim that names no amount consumes all of them, and so has the GPU to itself.
+cage::RequestPolicy memory_policy(const SeenGpu& seen) {
+  const auto mebibytes = [](unsigned long long count) {
+    return cage::Quantity::bytes(static_cast<std::int64_t>(count * kMib));
+  };
+  return {.default_amount = mebibytes(*seen.gpu.memory / kMib),
+          .values = {},
+          .min = mebibytes(1),
+          .max = std::nullopt,
+          .step = mebibytes(1)};
 }
 
 void report_instances(const SeenGpu& seen, const DriverVersions& versions, cage::Snapshot& snapshot) {
@@ -182,6 +199,14 @@ std::string counter_set_of(const SeenGpu& seen) { return device_name(seen.gpu) +
 cage::Quantities all_counters(const SeenGpu& seen, const Offer& offer) {
   if (!is_partitionable(seen, offer)) return {{"gpu", cage::Quantity::count(1)}};
   return counters(most_of(seen.profiles), {.start = 0, .size = memory_slices(seen.profiles)});
+}
+
+void report_undivided(const SeenGpu& seen, const DriverVersions& versions, const Offer& offer,
+                      const cage::Quantities& all, cage::Snapshot& snapshot) {
+  if (is_shared(seen, offer)) snapshot.policy(seen.gpu.uuid, "memory", memory_policy(seen));
+  if (!snapshot.add(undivided_gpu_device(seen, versions, offer)) || !offers_function(seen, offer)) return;
+  snapshot.counter_set(counter_set_of(seen), all);
+  snapshot.consumes(seen.gpu.uuid, counter_set_of(seen), all);
 }
 
 // The whole GPU and every partition that it can have, which share counters.
@@ -219,9 +244,8 @@ void report_devices(const Inventory& inventory, const std::vector<PciGpu>& funct
       report_partitionable(seen, inventory.versions, all, snapshot);
     } else if (seen.gpu.mig_enabled) {
       report_instances(seen, inventory.versions, snapshot);
-    } else if (snapshot.add(undivided_gpu_device(seen, inventory.versions)) && offers_function(seen, offer)) {
-      snapshot.counter_set(counter_set_of(seen), all);
-      snapshot.consumes(seen.gpu.uuid, counter_set_of(seen), all);
+    } else {
+      report_undivided(seen, inventory.versions, offer, all, snapshot);
     }
   }
   for (const PciGpu& function : functions) {

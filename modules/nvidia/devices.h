@@ -16,7 +16,8 @@ enum class MigMode {
 // What the operator has chosen.
 struct Offer {
   MigMode mig = MigMode::kStatic;
-  bool passthrough = false;  // GPUs also as a whole for virtual machines
+  bool passthrough = false;    // GPUs also as a whole for virtual machines
+  bool memory_shares = false;  // claims share a GPU, each with a part of its memory (KEP-5075)
 };
 
 // Reports every device of the inventory, and those of `functions` for virtual machines.

@@ -29,7 +29,23 @@ constexpr std::string_view kApiVersion = "resource.nvidia.com/v1beta1";
 
 Offer offer_of(const cage::Values& options) {
   return {.mig = options.text("mig") == "dynamic" ? MigMode::kDynamic : MigMode::kStatic,
-          .passthrough = options.boolean("passthrough")};
+          .passthrough = options.boolean("passthrough"),
+          .memory_shares = options.boolean("memory_shares")};
+}
+
+// Each of them is for claims that have a GPU to themselves.
+void require_compatible(const cage::Values& options) {
+  if (!options.boolean("memory_shares")) return;
+  const auto refuse = [](bool given, std::string_view option) {
+    if (given)
+      throw cage::Error(CAGE_INVALID_ARGUMENT, "option 'memory_shares' lets several claims use a GPU, and " +
+                                                   std::string(option) +
+                                                   " is for GPUs that one claim has; remove one of them");
+  };
+  refuse(options.text("mig") == "dynamic", "mig = \"dynamic\"");
+  refuse(options.boolean("passthrough"), "'passthrough'");
+  refuse(options.boolean("reset_after_use"), "'reset_after_use'");
+  refuse(options.text("leftover_processes") != "report", "'leftover_processes'");
 }
 
 ClaimPolicy policy_of(const cage::Values& options) {
@@ -82,6 +98,7 @@ class Nvidia final : public cage::Module {
                          "processes on a GPU that no claim has: log them, wait for their end, or end them")
           .one_of(kLeftovers),
       cage::Option::boolean("reset_after_use", "false", "reset a whole GPU when its claim is released"),
+      cage::Option::boolean("memory_shares", "false", "let claims share a GPU, each with a part of its memory"),
       cage::Option::list("metrics", "[]", "names of the figures that are reported; by default dcgm-exporter's"),
       cage::Option::text("metrics_file", "", "a list of dcgm-exporter (CSV) that names them"),
       cage::Option::text("mps_root", "/run/nvidia/mps", "where the folders of MPS control daemons are"),
@@ -105,7 +122,9 @@ class Nvidia final : public cage::Module {
         monitor_(driver_, host, offer_, health_interval_),
         metrics_(driver_, monitor_, offer_, choice_of(host, options)),
         claims_(driver_, host, policy_of(options), Mps(host, options.text("mps_root"), host.driver_root()),
-                Passthrough(driver_, host, std::string(options.text("vfio_driver")))) {}
+                Passthrough(driver_, host, std::string(options.text("vfio_driver")))) {
+    require_compatible(options);
+  }
 
   void start(const cage::Call&) override {
     if (const std::string unserved = unserved_platform(driver_.node()); !unserved.empty()) host_.warn() << unserved;

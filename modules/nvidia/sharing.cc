@@ -38,6 +38,11 @@ Sharing sharing_of(const cage::Allocation& device) {
   const bool is_gpu = params.kind() == "GpuConfig";
   if (!is_gpu && params.kind() != "MigDeviceConfig") return {};
   if (!params.given(field::kSharing)) return {};
+  if (!device.share().empty())
+    throw cage::Error(CAGE_FAILED_PRECONDITION,
+                      "request '" + std::string(device.request()) +
+                          "' has a share of a GPU that other claims use at the same time, and its parameter 'sharing' "
+                          "would change the GPU for all of them; remove it");
   if (device.admin()) {
     if (params.source(field::kSharing) == cage::Source::device_class) return {};
     throw cage::Error(CAGE_INVALID_ARGUMENT, "request '" + std::string(device.request()) +

@@ -25,7 +25,7 @@ SMI = ROOT / "driver/usr/bin/nvidia-smi"
 LOOK = 60                             # seconds in which the module looks at every GPU
 
 
-def release(mig: str) -> dict:
+def release(mig: str, **options) -> dict:
     """Values of the chart. The fake driver keeps its state in files, so it must be writable."""
     mounts = {"nvidia": ROOT, "nvidia-state": SMI.parents[1] / "lib64"}
     return {
@@ -34,7 +34,7 @@ def release(mig: str) -> dict:
         "services": {"cgroup": SERVICES},
         "deviceClasses": {"extendedResources": {CLASS: CLAIMED_RESOURCE}},
         "modules": {"nvidia": {
-            "enabled": True, "mps": True, "options": {"mig": mig, "health_interval": "200ms"},
+            "enabled": True, "mps": True, "options": {"mig": mig, "health_interval": "200ms", **options},
             "resources": [{"resource": RESOURCE, "select": {"name": "gpu-2"}},
                           {"resource": MIG_RESOURCE, "select": {"parent": uuid(2) if mig == "static" else "none"}}]}},
         "extraVolumes": [{"name": name, "hostPath": {"path": str(path)}} for name, path in mounts.items()],
@@ -61,9 +61,9 @@ def configure(cluster, daemon):
     for options in (["--bind", ROOT, ROOT], ["--make-shared", ROOT]):
         subprocess.run(["mount", *options], check=True)
 
-    def configure(mig: str) -> None:
+    def configure(mig: str, **options) -> None:
         wait_released(daemon, 90)
-        daemon.apply(release(mig))
+        daemon.apply(release(mig, **options))
 
     yield configure
     try:
@@ -79,6 +79,12 @@ def gpus(cluster, daemon, configure):
     configure("static")
     wait_published(daemon, "gpu-0", "gpu-1")
     wait_allocatable(cluster.api, {RESOURCE: 1})
+
+
+@pytest.fixture(scope="module")
+def shares(daemon, configure):
+    configure("static", memory_shares=True)
+    until(lambda: [device for device in published(daemon).values() if device.get("allowMultipleAllocations")], "GPUs that claims share are published", LOOK)
 
 
 @pytest.fixture(scope="module")
@@ -408,6 +414,29 @@ def test_partitions_of_the_administrator(scene, daemon, gpus):
         fake("destroy-instance", "1", instance)
         fake("mig-mode", "1", "off")
     wait_published(daemon, "gpu-0", "gpu-1")
+
+
+def test_shares_of_memory(scene, shares):
+    """Two pods with amounts share a GPU. There is no room for a third, and none for a claim that names no amount."""
+    def of_gpu_0(name: str, memory: str = "") -> dict:
+        made = gpu_claim(name, cel=f"{of('uuid')} == '{uuid(0)}'")
+        if memory:
+            made["spec"]["devices"]["requests"][0]["exactly"]["capacity"] = {"requests": {"memory": memory}}
+        return made
+
+    for name in ("first", "second"):
+        scene.apply(of_gpu_0(name, "30Gi"), user(name, name))
+    scene.wait_running("first", "second")
+    assert [nodes(scene, name) for name in ("first", "second")] == [gpu_nodes(0)] * 2
+    [given] = scene.get("resourceclaims", "first")["status"]["allocation"]["devices"]["results"]
+    assert given["consumedCapacity"] == {"memory": "30Gi"} and given["shareID"]
+    scene.apply(of_gpu_0("third", "30Gi"), user("third", "third"), of_gpu_0("whole"), user("whole", "whole"))
+    for name in ("third", "whole"):
+        wait_unschedulable(scene, name)
+    scene.delete("pods", "first")
+    scene.delete("resourceclaims", "first")
+    scene.wait_running("third")
+    assert nodes(scene, "second") == gpu_nodes(0)
 
 
 def test_published_partitions(daemon, partitions):
