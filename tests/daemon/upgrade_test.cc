@@ -1,4 +1,5 @@
 // An upgrade: the next daemon waits for the previous one to exit, and the kubelet always has one to call.
+#include <atomic>
 #include <filesystem>
 #include <set>
 #include <thread>
@@ -25,7 +26,11 @@ class UpgradeTest : public DaemonTest {
     const ClaimRef late = add_claim("late", {"gpu-3"});
     start_next();
     std::vector<std::string> failures;
-    std::size_t calls = 0;
+    std::atomic<std::size_t> calls = 0;
+    const auto is_called = [&] {
+      const std::size_t more = calls + 4;
+      return kubelet.wait_for([&] { return calls >= more; }, std::chrono::seconds(20));
+    };
     std::jthread pods([&](const std::stop_token& stop) {
       const auto note = [&](const auto& answers) {
         ++calls;
@@ -39,12 +44,13 @@ class UpgradeTest : public DaemonTest {
           note(kubelet.unprepare(kDriver, {claim}));
         }
     });
+    EXPECT_TRUE(is_called());
     EXPECT_EQ(daemon.stop(), 0);
     EXPECT_THAT(prepare(late), SizeIs(1)) << next.log();
+    EXPECT_TRUE(is_called()) << next.log();
     pods.request_stop();
     pods.join();
     EXPECT_THAT(failures, IsEmpty()) << "of " << calls;
-    EXPECT_GT(calls, 4u);
     EXPECT_THAT(registry(), SizeIs(1)) << "the previous daemon has taken its socket with it";
   }
   // The names of the sockets.
