@@ -80,7 +80,7 @@ Status all_of(Steps... steps) {
 
 Result<EnvVar> copy_env(cage_str name, cage_str value) {
   EnvVar copy;
-  auto named = store(copy.name, name, is_env_name, "environment variable", "a name of letters, digits and '_'");
+  auto named = store(copy.name, name, is_env_name, "environment variable", "a name of letters, digits and \"_-.\"");
   if (!named) return std::unexpected(named.error());
   const auto text = text_of(value, kMaxEnvValue, "value");
   if (!text) return within(text.error(), "environment variable '{}'", copy.name);

@@ -69,7 +69,10 @@ bool is_camel_case(std::string_view text, std::size_t max) {
   return !text.empty() && text.size() <= max && is_upper(text[0]) && std::ranges::all_of(text, is_alphanumeric);
 }
 
-bool is_env_name(std::string_view text) { return is_word(text, 256) && !is_digit(text[0]); }
+bool is_env_name(std::string_view text) {
+  return !text.empty() && text.size() <= 256 && !is_digit(text[0]) &&
+         std::ranges::all_of(text, [](char c) { return is_alphanumeric(c) || c == '_' || c == '-' || c == '.'; });
+}
 
 bool is_clean_path(std::string_view text) {
   if (text.size() < 2 || text.size() > 4095 || text[0] != '/' || !is_line(text)) return false;

@@ -19,7 +19,7 @@ std::string printable_lines(std::string_view text, std::size_t max);
 bool is_device_id(std::string_view text);                    // printable ASCII without spaces, 1 to 253
 bool is_entry_name(std::string_view text);                   // of a catalogue: one line of 1 to 253 bytes
 bool is_camel_case(std::string_view text, std::size_t max);  // "XidError"
-bool is_env_name(std::string_view text);                     // [A-Za-z_][A-Za-z0-9_]*, at most 256
+bool is_env_name(std::string_view text);                     // as Kubernetes: [-._a-zA-Z][-._a-zA-Z0-9]*, at most 256
 bool is_clean_path(std::string_view text);                   // absolute, not "/", no ".", "..", "//", no trailing "/"
 bool is_interface_name(std::string_view text);               // a network interface: at most IFNAMSIZ - 1 = 15
 bool is_option_name(std::string_view text);                  // [a-zA-Z][a-zA-Z0-9_]*, at most 32

@@ -15,6 +15,8 @@
 namespace cardcage::nic {
 namespace {
 
+constexpr std::size_t kMostState = 60'000;  // bytes; the host keeps 64 KiB
+
 // "NIC_0000_41_00_0". Each device has its own, because a container may have several.
 std::string variable_of(std::string_view device) {
   std::string variable = name_of(device);
@@ -22,13 +24,13 @@ std::string variable_of(std::string_view device) {
   return variable;
 }
 
-// "PCIDEVICE_EXAMPLE_COM_SRIOV" of "example.com/sriov": as the SR-IOV network device plugin names it, for programs that
+// "PCIDEVICE_MY-CORP_COM_SRIOV" of "my-corp.com/sriov": as the SR-IOV network device plugin names it, for programs that
 // read it, such as those of DPDK, and for CNI plugins.
 std::string plugin_variable_of(std::string_view resource) {
   std::string variable = "PCIDEVICE_";
   for (const char c : resource) {
-    const bool fits = std::isalnum(static_cast<unsigned char>(c)) != 0;
-    variable += fits ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : '_';
+    const bool is_separator = c == '.' || c == '/';
+    variable += is_separator ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   }
   return variable;
 }
@@ -57,7 +59,7 @@ std::vector<std::pair<std::string, std::string>> functions_in(const cage::Claim&
 
 // The kernel names interfaces anew when the node starts, and has them all.
 std::vector<KeptInterface> interfaces_in(const cage::Claim& claim) {
-  return claim.other_boot() ? std::vector<KeptInterface>() : interfaces_from(claim.state());
+  return claim.other_boot() ? std::vector<KeptInterface>() : interfaces_from(claim.state(), claim.state_version());
 }
 
 void require_present(const hardware::Node& node, std::string_view device) {
@@ -82,6 +84,14 @@ void require_at_home(const hardware::Node& node, std::string_view device) {
                                           "that ends");
 }
 
+// The node may have begun to use it after it was offered.
+void require_unused(const KeptInterface& kept, const NodeLinks& links) {
+  const std::string reason = links.reason_to_keep(kept.netdev.name);
+  if (!reason.empty())
+    throw cage::Error(CAGE_FAILED_PRECONDITION, "interface '" + kept.netdev.name + "' of device '" + kept.device +
+                                                    "' stays with the node: " + reason);
+}
+
 }  // namespace
 
 void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) {
@@ -98,7 +108,12 @@ void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edi
   give_functions(call, claim);
   for (const cage::Allocation& allocation : claim.allocations())
     add_edits(allocation, claim.resource(), edits.of(allocation));
-  edits.save(to_state(interfaces));
+  std::string state = to_state(interfaces);
+  if (state.size() > kMostState)
+    throw cage::Error(CAGE_FAILED_PRECONDITION,
+                      "the interfaces of the claim have more addresses, routes and neighbours on the node than can be "
+                      "kept for their return; remove some, or claim fewer interfaces at a time");
+  edits.save(state);
   lent_.add(std::string(claim.uid()), std::move(interfaces));
 }
 
@@ -136,7 +151,7 @@ void Claims::take_back_interface(const cage::Call& call, const cage::Claim& clai
 
 bool Claims::is_reset(const std::string& device) const {
   const std::string bus_id = bus_id_of(device);
-  return resets_ && !reset_refused_ && !bus_id.empty() &&
+  return policy_.resets && !reset_refused_ && !bus_id.empty() &&
          !hardware::physical_function_of(node_.sysfs, bus_id).empty() && function_reset_.can_reset(bus_id);
 }
 
@@ -224,6 +239,9 @@ std::vector<KeptInterface> Claims::keep_interfaces(const cage::Claim& claim, cag
                                                    "' in the pod; give one of them another interface.name");
     cage::NetworkData data{name, {}, settings.mac.empty() ? kept.netdev.mac : settings.mac};
     for (const Address& address : settings.addresses) data.ips.push_back(to_string(address));
+    if (settings.inherits)
+      for (const std::string& address : inherited(kept.objects).addresses)
+        data.ips.push_back(to_string(address_of(address)));
     edits.of(allocation).network(data);
     kept.moved_by_runtime = settings.moved_by_runtime;
     if (kept.moved_by_runtime) edits.of(allocation).net_device(kept.netdev.name, name);
@@ -238,13 +256,18 @@ KeptInterface Claims::keep_interface(const cage::Allocation& allocation,
   const std::string device(allocation.device());
   if (const auto before = std::ranges::find(known, device, &KeptInterface::device); before != known.end())
     return *before;
-  if (auto kept = read_interface(node_, device)) return std::move(*kept);
+  if (auto kept = read_interface(node_, device)) {
+    require_unused(*kept, NodeLinks(policy_.choice));
+    return std::move(*kept);
+  }
   require_at_home(node_, device);
-  return {.device = device, .netdev = {}, .addresses = {}, .moved_by_runtime = false};
+  KeptInterface none;
+  none.device = device;
+  return none;
 }
 
 void Claims::attach(const cage::Claim& claim, const cage::Pod& pod) const {
-  const std::vector<KeptInterface> interfaces = interfaces_from(claim.state());
+  const std::vector<KeptInterface> interfaces = interfaces_from(claim.state(), claim.state_version());
   for (const cage::Allocation& allocation : claim.allocations()) {
     const auto kept = std::ranges::find(interfaces, allocation.device(), &KeptInterface::device);
     if (kept != interfaces.end() && !kept->moved_by_runtime)
@@ -254,7 +277,8 @@ void Claims::attach(const cage::Claim& claim, const cage::Pod& pod) const {
 
 void Claims::detach(const cage::Claim& claim, const cage::Pod& pod) const {
   for (const VfChange& change : changes_in(claim)) undo(node_, change);  // or its card keeps the address as it is
-  for (const KeptInterface& kept : interfaces_from(claim.state())) hand_over_.detach(kept, claim.uid(), pod);
+  for (const KeptInterface& kept : interfaces_from(claim.state(), claim.state_version()))
+    hand_over_.detach(kept, claim.uid(), pod);
 }
 
 void Claims::reconcile(const std::vector<cage::Claim>& live) {
@@ -269,8 +293,8 @@ void Claims::add_edits(const cage::Allocation& allocation, std::string_view reso
   if (settings.vhost_net) edit.device_node("/dev/vhost-net").device_node("/dev/net/tun");
   if (!bus_id.empty() && !resource.empty()) edit.env_list(plugin_variable_of(resource), bus_id);
   // Somebody may have bound it before the claim came.
-  const bool is_vfio =
-      settings.mode == Mode::kVfio || (!bus_id.empty() && hardware::driver_of(node_.sysfs, bus_id) == vfio_driver_);
+  const bool is_vfio = settings.mode == Mode::kVfio ||
+                       (!bus_id.empty() && hardware::driver_of(node_.sysfs, bus_id) == policy_.vfio_driver);
   const std::vector<std::string> rdma =
       is_vfio ? std::vector<std::string>() : rdma_nodes_of(node_.sysfs, rdma_of(allocation.device()), node_.devfs);
   if (is_vfio) passthrough_.add_to(edit, bus_id, {.prefer_iommufd = false, .with_api_device = true});

@@ -13,21 +13,27 @@
 #include "modules/common/passthrough.h"
 #include "modules/nic/hand_over.h"
 #include "modules/nic/lent_interfaces.h"
+#include "modules/nic/node_links.h"
 #include "modules/nic/vf_change.h"
 
 namespace cardcage::nic {
 
+// What the operator has chosen.
+struct ClaimPolicy {
+  Choice choice;
+  std::string vfio_driver;  // the one that the passthrough binds
+  bool resets = true;       // virtual functions are reset when their claim ends
+};
+
 class Claims {
  public:
-  // `vfio_driver` is the one that `passthrough` binds. `resets`: virtual functions are reset when their claim ends.
-  Claims(cage::Host host, hardware::Node node, hardware::Passthrough passthrough, std::string vfio_driver, bool resets)
+  Claims(cage::Host host, hardware::Node node, hardware::Passthrough passthrough, ClaimPolicy policy)
       : host_(host),
         node_(std::move(node)),
         passthrough_(std::move(passthrough)),
-        vfio_driver_(std::move(vfio_driver)),
+        policy_(std::move(policy)),
         function_reset_(host_, node_.sysfs),
-        hand_over_(node_),
-        resets_(resets) {}
+        hand_over_(host_, node_) {}
 
   // [any-thread] Calls for different claims may overlap.
   void prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits);
@@ -53,10 +59,9 @@ class Claims {
   const cage::Host host_;
   const hardware::Node node_;
   const hardware::Passthrough passthrough_;
-  const std::string vfio_driver_;
+  const ClaimPolicy policy_;
   const hardware::FunctionReset function_reset_;
   const HandOver hand_over_;
-  const bool resets_;
   std::atomic<bool> reset_refused_ = false;  // by the configuration, which is logged once
   LentInterfaces lent_;
 };

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <exception>
 #include <functional>
 #include <system_error>
 #include <thread>
@@ -13,6 +14,7 @@
 #include "modules/common/pci_function.h"
 #include "modules/nic/netlink/links.h"
 #include "modules/nic/nic.h"
+#include "modules/nic/restore.h"
 
 namespace cardcage::nic {
 namespace {
@@ -21,23 +23,11 @@ namespace {
 constexpr std::chrono::seconds kReturnLimit{5};
 constexpr std::chrono::milliseconds kLook{20};
 
-std::string tag_of(std::string_view claim_uid, std::string_view device) {
-  return "cardcage claim " + std::string(claim_uid) + " device " + std::string(device);
-}
-
-// Between the tag and the name that the interface had when it was moved, if that was not the kept one.
-constexpr std::string_view kNamed = " name ";
-
-std::optional<Link> find_tagged(NetlinkSocket& socket, const std::string& tag) {
-  std::vector<Link> links = read_links(socket);
-  const auto found = std::ranges::find_if(
-      links, [&](const Link& link) { return link.alias == tag || link.alias.starts_with(tag + std::string(kNamed)); });
-  return found == links.end() ? std::nullopt : std::optional(std::move(*found));
-}
-
-// The name that a tagged interface had on the node.
-std::string name_before(const Link& link, const std::string& tag, const KeptInterface& kept) {
-  return link.alias.size() > tag.size() ? link.alias.substr(tag.size() + kNamed.size()) : kept.netdev.name;
+// The kernel chooses the number: a name that nobody has. A pod sees it for the moment until it has its own.
+constexpr const char* kPassing = "cage%d";
+bool is_passing(std::string_view name) {
+  return name.starts_with("cage") && name.size() > 4 &&
+         name.substr(4).find_first_not_of("0123456789") == std::string_view::npos;
 }
 
 // The module's own: that of the node.
@@ -57,39 +47,78 @@ class NodeNetwork {
 
 bool is_errno(const std::system_error& error, int number) { return error.code().value() == number; }
 
-// As it was before, with the alias last: until then it counts as the claim's.
-void restore_link(NetlinkSocket& node, const Link& link, const KeptInterface& kept, const std::string& name) {
-  const Netdev& before = kept.netdev;
-  change_link(node, link.index, {.is_up = false});
-  LinkChange change;
-  if (!before.mac.empty() && link.mac != before.mac) change.mac = before.mac;
-  if (before.mtu && link.mtu != *before.mtu) change.mtu = static_cast<std::uint32_t>(*before.mtu);
-  if (link.queue_length != before.queue_length) change.queue_length = static_cast<std::uint32_t>(before.queue_length);
-  if (link.name != name) change.name = name;
-  change_link(node, link.index, change);
-  if (before.is_up) change_link(node, link.index, {.is_up = true});
-  for (const std::string& address : kept.addresses)
-    if (const auto parsed = parse_address(address)) add_address(node, link.index, *parsed);
-  change_link(node, link.index, {.alias = before.alias});
+void remove_alternative_names(NetlinkSocket& socket, const Link& link) {
+  for (const std::string& name : link.alternative_names) remove_alternative_name(socket, link.index, name);
 }
 
-// Takes it out of the pod under a name that nobody else has, since the node may have given its own away meanwhile.
-void take_back(NetlinkSocket& pod, NetlinkSocket& node, const Link& link, const std::string& tag,
-               const KeptInterface& kept) {
+// Into the pod under a passing name, since neither side may have the name of the other.
+Link move_in(NetlinkSocket& node, NetlinkSocket& pod, const Link& outside, const Mark& mark, int network_namespace) {
+  if (!mark.is_alias(outside.alias)) change_link(node, outside.index, {.alias = mark.alias(outside.name)});
+  change_link(node, outside.index, {.is_up = false});
+  remove_alternative_names(node, outside);
+  if (!is_passing(outside.name)) change_link(node, outside.index, {.name = kPassing});
+  change_link(node, outside.index,
+              {.name = kPassing, .network_namespace = network_namespace, .new_index = mark.index()});
+  auto inside = mark.find_in_pod(pod);
+  if (!inside) throw std::system_error(ENODEV, std::generic_category(), "it is not in the pod");
+  return std::move(*inside);
+}
+
+// Out of the pod, with its index of before if that is still free. The pod may have changed the alias.
+void move_out(NetlinkSocket& pod, NetlinkSocket& node, const Link& inside, const KeptInterface& kept,
+              const Mark& mark) {
   const NodeNetwork network;
-  change_link(pod, link.index, {.is_up = false});
-  const std::string passing = "cage" + std::to_string(link.index);
-  change_link(pod, link.index, {.name = passing, .network_namespace = network.descriptor()});
-  if (const auto back = find_tagged(node, tag)) restore_link(node, *back, kept, name_before(*back, tag, kept));
+  if (!mark.is_alias(inside.alias)) change_link(pod, inside.index, {.alias = mark.alias(kept.netdev.name)});
+  change_link(pod, inside.index, {.is_up = false});
+  remove_alternative_names(pod, inside);
+  LinkChange change{.name = kPassing, .network_namespace = network.descriptor()};
+  const std::vector<Link> links = read_links(node);
+  if (kept.index != 0 && std::ranges::find(links, kept.index, &Link::index) == links.end())
+    change.new_index = kept.index;
+  change_link(pod, inside.index, change);
 }
 
-void configure(NetlinkSocket& pod, const Link& link, const Settings& settings) {
+void require_free(NetlinkSocket& pod, const std::string& name) {
+  const auto taker = find_named(pod, name);
+  if (!taker) return;
+  throw cage::Error(CAGE_ALREADY_EXISTS, taker->name == name
+                                             ? "the pod has an interface '" + name +
+                                                   "' already; give this one another name with interface.name"
+                                             : "interface '" + taker->name + "' of the pod has the alternative name '" +
+                                                   name + "'; give this one another name with interface.name");
+}
+
+// A pod may have IPv6 disabled. That loses an inherited address, and refuses one that was asked for.
+void add_addresses(NetlinkSocket& pod, const Link& link, const KeptInterface& kept, const Settings& settings) {
+  for (const Address& address : settings.addresses) try {
+      add_address(pod, link.index, object_of(address));
+    } catch (const std::system_error& error) {
+      if (!is_errno(error, EACCES)) throw;
+      throw cage::Error(CAGE_FAILED_PRECONDITION,
+                        "the pod has IPv6 disabled, so its interface cannot have the address " + to_string(address) +
+                            "; remove it from interface.addresses, or the sysctl disable_ipv6 from the pod");
+    }
+  if (!settings.inherits) return;
+  const NetworkObjects objects = inherited(kept.objects);
+  const auto unless_disabled = [](const auto& step) {
+    try {
+      step();
+    } catch (const std::system_error& error) {
+      if (!is_errno(error, EACCES)) throw;
+    }
+  };
+  for (const std::string& address : objects.addresses) unless_disabled([&] { add_address(pod, link.index, address); });
+  for (const std::string& route : objects.routes) unless_disabled([&] { add_route(pod, link.index, route); });
+  for (const std::string& one : objects.neighbours) unless_disabled([&] { add_neighbour(pod, link.index, one); });
+}
+
+void configure(NetlinkSocket& pod, const Link& link, const KeptInterface& kept, const Settings& settings) {
   LinkChange change;
   if (!settings.mac.empty() && link.mac != settings.mac) change.mac = settings.mac;
   if (settings.mtu != 0 && link.mtu != settings.mtu) change.mtu = settings.mtu;
   if (change.mac || change.mtu) change_link(pod, link.index, change);
-  if (!link.is_up) change_link(pod, link.index, {.is_up = true});
-  for (const Address& address : settings.addresses) add_address(pod, link.index, address);
+  if (!link.is_up()) change_link(pod, link.index, {.is_up = true});
+  add_addresses(pod, link, kept, settings);
   for (const Route& route : settings.routes) add_route(pod, link.index, route);
   for (const Rule& rule : settings.rules) add_rule(pod, rule);
 }
@@ -111,19 +140,14 @@ bool becomes_true(const cage::Call& call, const std::function<bool()>& condition
                                           ": " + error.what());
 }
 
-// Gives the interface the tag, unless an earlier attempt did. Throws cage::Error if it is not on the node.
-Link tagged_on_node(NetlinkSocket& socket, const hardware::Node& node, const KeptInterface& kept,
-                    const std::string& tag) {
-  if (auto earlier = find_tagged(socket, tag)) return std::move(*earlier);
-  const auto outside = find_on_node(socket, node, kept);
-  if (!outside)
-    throw cage::Error(CAGE_FAILED_PRECONDITION,
-                      "interface '" + kept.netdev.name + "' of device '" + kept.device +
-                          "' is not on the node: another pod has it, or it was removed" +
-                          (read_link(socket, kept.netdev.name) ? "; the one that has its name now is another" : ""));
-  const bool was_renamed = outside->name != kept.netdev.name;
-  change_link(socket, outside->index, {.alias = was_renamed ? tag + std::string(kNamed) + outside->name : tag});
-  return *outside;
+// Throws cage::Error if it is not on the node.
+Link must_find_on_node(NetlinkSocket& socket, const hardware::Node& node, const KeptInterface& kept, const Mark& mark) {
+  if (auto earlier = mark.find_on_node(socket)) return std::move(*earlier);
+  if (auto outside = nic::find_on_node(socket, node, kept)) return std::move(*outside);
+  throw cage::Error(CAGE_FAILED_PRECONDITION,
+                    "interface '" + kept.netdev.name + "' of device '" + kept.device +
+                        "' is not on the node: another pod has it, or it was removed" +
+                        (read_link(socket, kept.netdev.name) ? "; the one that has its name now is another" : ""));
 }
 
 }  // namespace
@@ -131,22 +155,17 @@ Link tagged_on_node(NetlinkSocket& socket, const hardware::Node& node, const Kep
 void HandOver::attach(const KeptInterface& kept, const Settings& settings, std::string_view claim_uid,
                       const cage::Pod& pod) const try {
   NetlinkSocket node, in_pod(pod.route_socket());
-  const std::string tag = tag_of(claim_uid, kept.device);
+  const Mark mark(kept, claim_uid);
   const std::string name = settings.name.empty() ? kept.netdev.name : settings.name;
-  auto inside = find_tagged(in_pod, tag);
-  if (!inside) {
-    if (read_link(in_pod, name))
-      throw cage::Error(CAGE_ALREADY_EXISTS, "the pod has an interface '" + name +
-                                                 "' already; give this one another name with interface.name");
-    const Link outside = tagged_on_node(node, node_, kept, tag);
-    change_link(node, outside.index, {.name = name, .network_namespace = pod.network_namespace()});
-    inside = find_tagged(in_pod, tag);
-    if (!inside) throw std::system_error(ENODEV, std::generic_category(), "it is not in the pod");
-  }
   try {
-    configure(in_pod, *inside, settings);
-  } catch (const std::system_error&) {
-    take_back(in_pod, node, *inside, tag, kept);
+    auto inside = mark.find_in_pod(in_pod);
+    if (!inside || is_passing(inside->name)) require_free(in_pod, name);
+    if (!inside)
+      inside = move_in(node, in_pod, must_find_on_node(node, node_, kept, mark), mark, pod.network_namespace());
+    if (is_passing(inside->name)) change_link(in_pod, inside->index, {.name = name});
+    configure(in_pod, *inside, kept, settings);
+  } catch (...) {
+    try_to_put_back(kept, mark, in_pod, node);
     throw;
   }
 } catch (const std::system_error& error) {
@@ -155,14 +174,28 @@ void HandOver::attach(const KeptInterface& kept, const Settings& settings, std::
 }
 
 void HandOver::detach(const KeptInterface& kept, std::string_view claim_uid, const cage::Pod& pod) const try {
-  NetlinkSocket in_pod(pod.route_socket());
-  const std::string tag = tag_of(claim_uid, kept.device);
-  const auto inside = find_tagged(in_pod, tag);
-  if (!inside) return;
-  NetlinkSocket node;
-  take_back(in_pod, node, *inside, tag, kept);
+  NetlinkSocket node, in_pod(pod.route_socket());
+  const Mark mark(kept, claim_uid);
+  if (mark.find_in_pod(in_pod)) put_back(kept, mark, in_pod, node);
 } catch (const std::system_error& error) {
   fail(kept, "cannot be taken back from the pod", error);
+}
+
+// What fails here is tried again when the claim is released.
+void HandOver::try_to_put_back(const KeptInterface& kept, const Mark& mark, NetlinkSocket& pod,
+                               NetlinkSocket& node) const {
+  try {
+    put_back(kept, mark, pod, node);
+  } catch (const std::exception& error) {
+    host_.warn() << "interface '" << kept.netdev.name << "' is not back on the node: " << error.what();
+  }
+}
+
+// From wherever a move has left it.
+void HandOver::put_back(const KeptInterface& kept, const Mark& mark, NetlinkSocket& pod, NetlinkSocket& node) const {
+  if (const auto inside = mark.find_in_pod(pod)) move_out(pod, node, *inside, kept, mark);
+  if (const auto back = mark.find_on_node(node))
+    restore_link(host_, node, *back, kept, mark.name_before(*back), Refused::kFails);
 }
 
 void HandOver::restore_by_function(const cage::Call& call, const KeptInterface& kept) const try {
@@ -171,7 +204,9 @@ void HandOver::restore_by_function(const cage::Call& call, const KeptInterface& 
     NetlinkSocket node;
     if (const auto back = find_on_node(node, node_, kept)) {
       // Its old name may be another's by now.
-      restore_link(node, *back, kept, read_link(node, kept.netdev.name) ? back->name : kept.netdev.name);
+      const auto taker = find_named(node, kept.netdev.name);
+      const bool is_taken = taker && taker->index != back->index;
+      restore_link(host_, node, *back, kept, is_taken ? back->name : kept.netdev.name, Refused::kIsLogged);
       return true;
     }
     return bus_id.empty() || !hardware::is_present(node_.sysfs, bus_id);
@@ -186,11 +221,11 @@ void HandOver::restore_by_function(const cage::Call& call, const KeptInterface& 
 
 void HandOver::restore(const cage::Call& call, const KeptInterface& kept, std::string_view claim_uid) const try {
   NetlinkSocket node;
-  const std::string tag = tag_of(claim_uid, kept.device);
+  const Mark mark(kept, claim_uid);
   const std::string bus_id = bus_id_of(kept.device);
   const auto restored_or_gone = [&] {
-    if (const auto back = find_tagged(node, tag))
-      return restore_link(node, *back, kept, name_before(*back, tag, kept)), true;
+    if (const auto back = mark.find_on_node(node))
+      return restore_link(host_, node, *back, kept, mark.name_before(*back), Refused::kIsLogged), true;
     // One without hardware ends with the namespace that it is in, and so does one whose card is gone.
     const bool returns = !bus_id.empty() && interfaces_at(hardware::path_of(node_.sysfs, bus_id));
     return !returns || read_interface(node_, kept.device);

@@ -1,7 +1,6 @@
 // Moves the interface of a device to a pod, and back.
 //
-// While a pod has it, the interface's alias names the claim and the device. So it is found again whatever it is called
-// then, in the pod and after its return, and a late release of one claim touches nothing of the next.
+// A move has many steps, and may end after each of them. restore_link() undoes all of them, whichever were done.
 #pragma once
 
 #include <cardcage/sdk.hpp>
@@ -9,13 +8,14 @@
 
 #include "modules/common/node.h"
 #include "modules/nic/kept_interface.h"
+#include "modules/nic/mark.h"
 #include "modules/nic/settings.h"
 
 namespace cardcage::nic {
 
 class HandOver {
  public:
-  explicit HandOver(hardware::Node node) : node_(std::move(node)) {}
+  HandOver(cage::Host host, hardware::Node node) : host_(host), node_(std::move(node)) {}
 
   // Does nothing that is done already. If it fails, the interface is on the node as it was. Throws cage::Error.
   void attach(const KeptInterface& kept, const Settings& settings, std::string_view claim_uid,
@@ -25,11 +25,15 @@ class HandOver {
   // Restores one that is back on the node by itself, because its namespace has ended; waits a moment for that. Throws
   // cage::Error.
   void restore(const cage::Call& call, const KeptInterface& kept, std::string_view claim_uid) const;
-  // The same for one without the alias, which the driver of its PCI function has made anew, or a container runtime has
+  // The same for one without the mark, which the driver of its PCI function has made anew, or a container runtime has
   // moved. Throws cage::Error.
   void restore_by_function(const cage::Call& call, const KeptInterface& kept) const;
 
  private:
+  void try_to_put_back(const KeptInterface& kept, const Mark& mark, NetlinkSocket& pod, NetlinkSocket& node) const;
+  void put_back(const KeptInterface& kept, const Mark& mark, NetlinkSocket& pod, NetlinkSocket& node) const;
+
+  const cage::Host host_;
   const hardware::Node node_;
 };
 

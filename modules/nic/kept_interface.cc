@@ -1,24 +1,49 @@
 #include "modules/nic/kept_interface.h"
 
-#include <cardcage/sdk.hpp>
+#include <net/if.h>
 
 #include <algorithm>
+#include <cardcage/sdk.hpp>
 #include <charconv>
 
 #include "modules/common/pci_function.h"
-#include "modules/nic/netlink/addresses.h"
 #include "modules/nic/nic.h"
 
 namespace cardcage::nic {
+
+const std::uint32_t kRestoredFlags = IFF_PROMISC | IFF_ALLMULTI | IFF_NOARP | IFF_MULTICAST;
+
 namespace {
 
 constexpr std::uint64_t kUp = 1, kMovedByRuntime = 2;
+// Which are not in it: as those of most interfaces.
+constexpr std::uint32_t kFlagsOfVersion0 = IFF_MULTICAST;
 
 std::uint64_t flags_of(const KeptInterface& kept) {
   return (kept.netdev.is_up ? kUp : 0) | (kept.moved_by_runtime ? kMovedByRuntime : 0);
 }
 
-// Fields end in NUL, which no name, alias and address has.
+// Fields end in NUL, which no name and no alias has. Bytes are hexadecimal.
+std::string to_hex(std::string_view bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    text += {kDigits[byte >> 4], kDigits[byte & 15]};
+  }
+  return text;
+}
+
+std::string from_hex(std::string_view text) {
+  std::string bytes;
+  for (; text.size() >= 2; text.remove_prefix(2)) {
+    unsigned byte = 0;
+    std::from_chars(text.data(), text.data() + 2, byte, 16);
+    bytes += static_cast<char>(byte);
+  }
+  return bytes;
+}
+
 class Writer {
  public:
   Writer& operator<<(std::string_view field) {
@@ -26,6 +51,16 @@ class Writer {
     return *this;
   }
   Writer& operator<<(std::uint64_t number) { return *this << std::to_string(number); }
+  Writer& operator<<(const std::vector<std::string>& fields) {
+    *this << fields.size();
+    for (const std::string& field : fields) *this << field;
+    return *this;
+  }
+  void add_bytes(const std::vector<std::string>& objects) {
+    std::vector<std::string> fields;
+    for (const std::string& object : objects) fields.push_back(to_hex(object));
+    *this << fields;
+  }
   std::string take() { return std::move(text_); }
 
  private:
@@ -48,6 +83,16 @@ class Reader {
     std::uint64_t value = 0;
     std::from_chars(field.data(), field.data() + field.size(), value);
     return value;
+  }
+  std::vector<std::string> list() {
+    std::vector<std::string> fields;
+    for (auto count = number(); count > 0; --count) fields.push_back(text());
+    return fields;
+  }
+  std::vector<std::string> bytes() {
+    std::vector<std::string> objects = list();
+    for (std::string& object : objects) object = from_hex(object);
+    return objects;
   }
   bool done() const { return rest_.empty(); }
 
@@ -75,11 +120,17 @@ std::optional<Netdev> netdev_of(const hardware::Node& node, std::string_view dev
 std::optional<KeptInterface> read_interface(const hardware::Node& node, std::string_view device) {
   auto netdev = netdev_of(node, device);
   if (!netdev) return std::nullopt;
-  KeptInterface kept{
-      .device = std::string(device), .netdev = std::move(*netdev), .addresses = {}, .moved_by_runtime = false};
+  KeptInterface kept;
+  kept.device = device;
+  kept.netdev = std::move(*netdev);
   NetlinkSocket socket;
-  if (const auto link = link_of(socket, kept.netdev, bus_id_of(device)))
-    for (const Address& address : addresses_of(socket, link->index)) kept.addresses.push_back(to_string(address));
+  if (auto link = link_of(socket, kept.netdev, bus_id_of(device))) {
+    kept.index = link->index;
+    kept.alternative_names = std::move(link->alternative_names);
+    kept.flags = link->flags & kRestoredFlags;
+    kept.segments = link->segments;
+    kept.objects = read_objects(socket, link->index);
+  }
   return kept;
 }
 
@@ -103,13 +154,15 @@ std::string to_state(const std::vector<KeptInterface>& interfaces) {
     const Netdev& netdev = kept.netdev;
     out << kept.device << netdev.name << netdev.alias << netdev.mac << netdev.type << netdev.port
         << netdev.mtu.value_or(0) << netdev.speed.value_or(0) << flags_of(kept) << netdev.state << netdev.queue_length
-        << kept.addresses.size();
-    for (const std::string& address : kept.addresses) out << address;
+        << kept.index << kept.alternative_names << kept.flags << kept.segments.gso_bytes << kept.segments.gso_segments
+        << kept.segments.gro_bytes;
+    for (const auto* objects : {&kept.objects.addresses, &kept.objects.routes, &kept.objects.neighbours})
+      out.add_bytes(*objects);
   }
   return out.take();
 }
 
-std::vector<KeptInterface> interfaces_from(std::string_view state) {
+std::vector<KeptInterface> interfaces_from(std::string_view state, std::uint32_t version) {
   std::vector<KeptInterface> interfaces;
   for (Reader in(state); !in.done();) {
     KeptInterface& kept = interfaces.emplace_back();
@@ -127,7 +180,19 @@ std::vector<KeptInterface> interfaces_from(std::string_view state) {
     kept.moved_by_runtime = (flags & kMovedByRuntime) != 0;
     netdev.state = in.text();
     netdev.queue_length = in.number();
-    for (auto count = in.number(); count > 0; --count) kept.addresses.push_back(in.text());
+    if (version == 0) {
+      for (const std::string& text : in.list())
+        if (const auto address = parse_address(text)) kept.objects.addresses.push_back(object_of(*address));
+      kept.flags = kFlagsOfVersion0;
+      continue;
+    }
+    const auto number = [&in] { return static_cast<std::uint32_t>(in.number()); };
+    kept.index = number();
+    kept.alternative_names = in.list();
+    kept.flags = number();
+    kept.segments = {.gso_bytes = number(), .gso_segments = number(), .gro_bytes = number()};
+    for (auto* objects : {&kept.objects.addresses, &kept.objects.routes, &kept.objects.neighbours})
+      *objects = in.bytes();
   }
   return interfaces;
 }

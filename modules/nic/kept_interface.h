@@ -9,15 +9,23 @@
 #include "modules/common/node.h"
 #include "modules/nic/netdev.h"
 #include "modules/nic/netlink/links.h"
+#include "modules/nic/netlink/objects.h"
 
 namespace cardcage::nic {
 
 struct KeptInterface {
   std::string device;  // its id
   Netdev netdev;
-  std::vector<std::string> addresses;  // "10.1.2.3/24"
-  bool moved_by_runtime = false;       // and not by this module
+  std::uint32_t index = 0;  // 0 = not known
+  std::vector<std::string> alternative_names;
+  std::uint32_t flags = 0;  // kRestoredFlags
+  SegmentSizes segments;
+  NetworkObjects objects;
+  bool moved_by_runtime = false;  // and not by this module
 };
+
+// The IFF_* that a pod may change, beside IFF_UP.
+extern const std::uint32_t kRestoredFlags;
 
 // What the node has of the device now; nothing if it has no interface, or if that is away. Throws std::system_error.
 std::optional<KeptInterface> read_interface(const hardware::Node& node, std::string_view device);
@@ -30,7 +38,9 @@ std::optional<Link> link_of(NetlinkSocket& node, const Netdev& netdev, const std
 std::optional<Link> find_on_node(NetlinkSocket& socket, const hardware::Node& node, const KeptInterface& kept);
 
 // A text that the host keeps with the claim.
+inline constexpr std::uint32_t kStateVersion = 1;
 std::string to_state(const std::vector<KeptInterface>& interfaces);
-std::vector<KeptInterface> interfaces_from(std::string_view state);
+// `version` is that of the module that saved it. Version 0 has no more than the addresses as text. Throws cage::Error.
+std::vector<KeptInterface> interfaces_from(std::string_view state, std::uint32_t version);
 
 }  // namespace cardcage::nic

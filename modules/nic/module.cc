@@ -13,23 +13,25 @@
 namespace cardcage::nic {
 namespace {
 
-std::vector<std::string> patterns(const cage::Values& options, const char* name) {
-  std::vector<std::string> all;
-  for (const std::string_view pattern : options.list(name)) all.emplace_back(pattern);
-  return all;
+Choice choice_of(const cage::Values& options) {
+  Choice choice;
+  for (const std::string_view pattern : options.list("keep")) choice.keep.emplace_back(pattern);
+  for (const std::string_view pattern : options.list("interfaces")) choice.interfaces.emplace_back(pattern);
+  return choice;
 }
 
 class Module final : public cage::Module {
  public:
   static constexpr std::string_view id = "dev.cardcage.nic", version = "0.1.0", vendor = "Cardcage";
+  static constexpr std::uint32_t state_version = kStateVersion;
   static constexpr std::uint32_t min_host_minor = 3;  // names of devices, the journal, schemas
   static constexpr std::uint32_t flags = CAGE_MODULE_CONCURRENT;
   static constexpr auto declared_uevents = cage::texts("pci", "net", "infiniband", "vdpa");
   static constexpr auto& declared_causes = kDeclaredCauses;
   static constexpr cage::Option declared_options[] = {
-      cage::Option::list("keep", "[]",
-                         "interfaces that stay with the node, beside those of its default routes: [\"eth1\"]"),
-      cage::Option::list("interfaces", "[]", "interfaces without a PCI function that are offered: [\"veth-pod*\"]"),
+      cage::Option::list("keep", "[]", "interfaces that stay with the node, beside those that it uses: [\"eth1\"]"),
+      cage::Option::list("interfaces", "[]",
+                         "interfaces that are offered without a PCI function, or with an address: [\"veth-pod*\"]"),
       cage::Option::boolean("reset_on_release", "true",
                             "reset virtual functions when their claim ends (FLR); needs the key writes"),
       cage::Option::text("vfio_driver", "vfio-pci", "the kernel's driver for functions that containers drive"),
@@ -40,10 +42,12 @@ class Module final : public cage::Module {
       : host_(host),
         node_{.sysfs = host.sysfs(), .procfs = host.procfs(), .devfs = host.devfs()},
         passthrough_(host, node_.sysfs, node_.devfs, "network device", std::string(options.text("vfio_driver"))),
-        links_(host, patterns(options, "interfaces")),
-        finder_(node_, patterns(options, "keep"), patterns(options, "interfaces")),
-        claims_(host, node_, passthrough_, std::string(options.text("vfio_driver")),
-                options.boolean("reset_on_release")) {}
+        links_(host, choice_of(options).interfaces),
+        finder_(node_, choice_of(options)),
+        claims_(host, node_, passthrough_,
+                {.choice = choice_of(options),
+                 .vfio_driver = std::string(options.text("vfio_driver")),
+                 .resets = options.boolean("reset_on_release")}) {}
 
   void start(const cage::Call&) override {
     links_.start();

@@ -4,6 +4,7 @@
 #include <net/if_arp.h>
 
 #include <algorithm>
+#include <cctype>
 #include <iterator>
 #include <utility>
 
@@ -87,17 +88,10 @@ bool has_hardware(const fs::path& sysfs, const std::string& name) {
   return fs::exists(sysfs / "class/net" / name / "device", error);
 }
 
-std::vector<std::string> lower_interfaces_of(const fs::path& sysfs, const std::string& name) {
-  constexpr std::string_view kLink = "lower_";
-  std::vector<std::string> names;
-  for (const std::string& entry : names_in(sysfs / "class/net" / name))
-    if (entry.starts_with(kLink)) names.push_back(entry.substr(kLink.size()));
-  return names;
-}
-
 bool is_representor(const Netdev& netdev) {
   const std::string& port = netdev.port_name;
-  return !netdev.switch_id.empty() && (port.find("vf") != std::string::npos || port.find("sf") != std::string::npos);
+  const bool is_uplink = port.size() > 1 && port[0] == 'p' && std::isdigit(static_cast<unsigned char>(port[1])) != 0;
+  return !netdev.switch_id.empty() && !is_uplink;
 }
 
 std::string encapsulation_of(const Netdev& netdev) {

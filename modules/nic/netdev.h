@@ -22,7 +22,7 @@ struct Netdev {
   std::string mac;                     // the current one; empty for an interface without
   std::string alias;                   // ip link set alias
   std::string state;                   // "up", "down", "lowerlayerdown", "dormant", "unknown" (RFC 2863)
-  std::string port_name;               // "p0" is a port of the card, "pf0vf3" represents a virtual function
+  std::string port_name;               // "p0" is a port of the card, "pf0vf3" and "pf0hpf" represent a function
   std::string switch_id;               // of the switch that it is such a port of; empty for most
   bool is_up = false;                  // somebody has turned it on: ip link set up
   std::optional<bool> carrier;         // nothing unless it is up
@@ -46,10 +46,8 @@ std::vector<Netdev> read_netdevs(const std::filesystem::path& sysfs, const std::
 std::vector<Netdev> netdevs_at(const std::filesystem::path& sysfs, const std::filesystem::path& device);
 // Whether it belongs to a device of the machine, such as a PCI function.
 bool has_hardware(const std::filesystem::path& sysfs, const std::string& name);
-// The interfaces that it is made of, directly: slaves of a bond, ports of a bridge, the parent of a VLAN.
-std::vector<std::string> lower_interfaces_of(const std::filesystem::path& sysfs, const std::string& name);
 
-// A representor stands for a function that is given to somebody else, and steers its traffic.
+// A representor stands for a function that a pod, a virtual machine or the host of a DPU has, and steers its traffic.
 bool is_representor(const Netdev& netdev);
 // "ether", "infiniband", or the number of the type.
 std::string encapsulation_of(const Netdev& netdev);

@@ -9,8 +9,6 @@
 
 #include "modules/common/kernel_files.h"
 #include "modules/common/pci_function.h"
-#include "modules/nic/netlink/routes.h"
-#include "modules/nic/node_links.h"
 
 namespace cardcage::nic {
 namespace {
@@ -60,12 +58,12 @@ std::string name_of(std::string_view id) {
 Inventory Finder::find(const std::map<std::string, Netdev>& lent) {
   Inventory found;
   found.soft_rdma = soft_rdma(node_.sysfs);
-  const auto kept = interfaces_to_keep(node_.sysfs, interfaces_with_default_routes(), keep_);
+  const NodeLinks links(choice_);
   for (const std::string& bus_id : hardware::functions_of(node_.sysfs))
     if (hardware::text_in(hardware::path_of(node_.sysfs, bus_id) / "class").starts_with(kNetworkClass))
-      add_function(bus_id, kept, lent, found);
-  if (!interfaces_.empty())
-    for (const std::string& name : interfaces_of(node_.sysfs)) add_interface(name, kept, lent, found);
+      add_function(bus_id, links, lent, found);
+  if (!choice_.interfaces.empty())
+    for (const std::string& name : interfaces_of(node_.sysfs)) add_interface(name, links, lent, found);
   for (const auto& [id, netdev] : lent)
     if (!interface_of(id).empty() && std::ranges::find(found.nics, id, &Nic::id) == found.nics.end())
       add({id, name_of(id), "interface", {}, {}, {}, {}, netdev, true}, found);
@@ -73,8 +71,8 @@ Inventory Finder::find(const std::map<std::string, Netdev>& lent) {
   return found;
 }
 
-void Finder::add_function(const std::string& bus_id, const std::map<std::string, std::string>& kept,
-                          const std::map<std::string, Netdev>& lent, Inventory& found) {
+void Finder::add_function(const std::string& bus_id, const NodeLinks& links, const std::map<std::string, Netdev>& lent,
+                          Inventory& found) {
   const auto device = hardware::path_of(node_.sysfs, bus_id);
   const std::vector<std::string> entries = hardware::names_in(device);
   if (has(entries, "sriov_numvfs") && hardware::virtual_functions_in_use(node_.sysfs, bus_id) > 0) {
@@ -84,8 +82,8 @@ void Finder::add_function(const std::string& bus_id, const std::map<std::string,
   const auto present = interfaces_at(device, entries);
   const std::vector<std::string> names = present.value_or(std::vector<std::string>());
   for (const std::string& name : names)
-    if (const auto reason = kept.find(name); reason != kept.end()) {
-      found.left_out[bus_id] = "interface '" + name + "' stays with the node: " + reason->second;
+    if (const std::string reason = links.reason_to_keep(name); !reason.empty()) {
+      found.left_out[bus_id] = "interface '" + name + "' stays with the node: " + reason;
       return;
     }
   const bool is_away = present && names.empty();
@@ -113,16 +111,16 @@ void Finder::add(Nic nic, Inventory& found) const {
   found.nics.push_back(std::move(nic));
 }
 
-void Finder::add_interface(const std::string& name, const std::map<std::string, std::string>& kept,
-                           const std::map<std::string, Netdev>& lent, Inventory& found) {
-  if (!matches_any(name, interfaces_) || has_hardware(node_.sysfs, name)) return;
+void Finder::add_interface(const std::string& name, const NodeLinks& links, const std::map<std::string, Netdev>& lent,
+                           Inventory& found) {
+  if (!matches_any(name, choice_.interfaces) || has_hardware(node_.sysfs, name)) return;
   const std::string id = std::string(kInterface) + name;
   auto netdev = read_netdev(node_.sysfs, name);
   if (!netdev) return;
   if (netdev->type == ARPHRD_LOOPBACK) {
     found.left_out[name] = "it is the node's loopback interface";
-  } else if (const auto reason = kept.find(name); reason != kept.end()) {
-    found.left_out[name] = "it stays with the node: " + reason->second;
+  } else if (const std::string reason = links.reason_to_keep(name); !reason.empty()) {
+    found.left_out[name] = "it stays with the node: " + reason;
   } else if (const auto held = lent.find(id); held != lent.end() && held->second.mac != netdev->mac) {
     found.left_out[name] = "a claim holds another interface, which had this name";
   } else {

@@ -11,6 +11,7 @@
 #include "modules/common/node.h"
 #include "modules/nic/netdev.h"
 #include "modules/nic/netlink/devlink.h"
+#include "modules/nic/node_links.h"
 #include "modules/nic/rdma.h"
 
 namespace cardcage::nic {
@@ -55,24 +56,21 @@ inline std::string devlink_name_of(const std::string& bus_id) { return "pci/" + 
 // Finds devices. Remembers the interfaces that it has seen, because one that a pod has cannot be read.
 class Finder {
  public:
-  // `keep` and `interfaces` are patterns with * and ?: interfaces that stay with the node, and interfaces without a PCI
-  // function that are offered.
-  Finder(hardware::Node node, std::vector<std::string> keep, std::vector<std::string> interfaces)
-      : node_(std::move(node)), keep_(std::move(keep)), interfaces_(std::move(interfaces)) {}
+  Finder(hardware::Node node, Choice choice) : node_(std::move(node)), choice_(std::move(choice)) {}
 
   // `lent` are interfaces of devices that claims hold, by the id of the device. Throws std::system_error if the kernel
-  // does not tell the node's routes.
+  // does not tell what the node uses.
   Inventory find(const std::map<std::string, Netdev>& lent);
 
  private:
-  void add_function(const std::string& bus_id, const std::map<std::string, std::string>& kept,
-                    const std::map<std::string, Netdev>& lent, Inventory& found);
-  void add_interface(const std::string& name, const std::map<std::string, std::string>& kept,
-                     const std::map<std::string, Netdev>& lent, Inventory& found);
+  void add_function(const std::string& bus_id, const NodeLinks& links, const std::map<std::string, Netdev>& lent,
+                    Inventory& found);
+  void add_interface(const std::string& name, const NodeLinks& links, const std::map<std::string, Netdev>& lent,
+                     Inventory& found);
   void add(Nic nic, Inventory& found) const;
 
   const hardware::Node node_;
-  const std::vector<std::string> keep_, interfaces_;
+  const Choice choice_;
   std::map<std::string, std::vector<Netdev>> seen_;  // by PCI address
 };
 

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
-#include "modules/nic/netdev.h"
+#include "modules/nic/netlink/links.h"
+#include "modules/nic/netlink/objects.h"
+#include "modules/nic/netlink/routes.h"
 
 namespace cardcage::nic {
 
@@ -13,25 +15,29 @@ bool matches_any(const std::string& name, const std::vector<std::string>& patter
       patterns, [&name](const std::string& pattern) { return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0; });
 }
 
-std::map<std::string, std::string> interfaces_to_keep(const std::filesystem::path& sysfs,
-                                                      const std::set<std::string>& routed,
-                                                      const std::vector<std::string>& keep) {
-  std::map<std::string, std::string> reasons;
-  std::vector<std::string> open;
-  const auto add = [&](const std::string& name, const std::string& reason) {
-    if (reasons.try_emplace(name, reason).second) open.push_back(name);
-  };
-  for (const std::string& name : interfaces_of(sysfs)) {
-    if (routed.contains(name)) add(name, "it has a default route of the node");
-    if (matches_any(name, keep)) add(name, "the option 'keep' names it");
+NodeLinks::NodeLinks(const Choice& choice) : choice_(choice) {
+  for (const std::string& name : interfaces_with_default_routes())
+    in_use_.emplace(name, "it has a default route of the node");
+  NetlinkSocket socket;
+  std::map<std::uint32_t, std::string> names;
+  const std::vector<Link> links = read_links(socket);
+  for (const Link& link : links) names.emplace(link.index, link.name);
+  for (const Link& link : links) {
+    if (const auto master = names.find(link.master); master != names.end())
+      in_use_.emplace(link.name, "it is a port of '" + master->second + "'");
+    if (const auto lower = names.find(link.lower); lower != names.end())
+      in_use_.emplace(lower->second, "'" + link.name + "' is made of it");
   }
-  while (!open.empty()) {
-    const std::string name = open.back();
-    open.pop_back();
-    for (const std::string& lower : lower_interfaces_of(sysfs, name))
-      add(lower, "'" + name + "' is made of it: " + reasons.at(name));
-  }
-  return reasons;
+  for (const auto& [index, address] : global_addresses(socket))
+    if (const auto name = names.find(index); name != names.end() && !matches_any(name->second, choice.interfaces))
+      in_use_.emplace(name->second, "it has the address " + to_string(address) +
+                                        " on the node; the option 'interfaces' offers it all the same");
+}
+
+std::string NodeLinks::reason_to_keep(const std::string& name) const {
+  if (matches_any(name, choice_.keep)) return "the option 'keep' names it";
+  const auto reason = in_use_.find(name);
+  return reason == in_use_.end() ? std::string() : reason->second;
 }
 
 }  // namespace cardcage::nic

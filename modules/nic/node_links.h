@@ -1,20 +1,32 @@
-// The interfaces that the node itself lives on. Giving one away would cut the node off.
+// The interfaces that the node itself lives on. Giving one away would cut the node off, or whatever uses it there.
 #pragma once
 
-#include <filesystem>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
 namespace cardcage::nic {
 
-// Why each interface must stay, by its name: those of `routed`, which carry default routes; those that match a pattern
-// of `keep`, with * and ?; and those that such ones are made of.
-std::map<std::string, std::string> interfaces_to_keep(const std::filesystem::path& sysfs,
-                                                      const std::set<std::string>& routed,
-                                                      const std::vector<std::string>& keep);
+// What the operator has chosen: patterns with * and ?.
+struct Choice {
+  std::vector<std::string> keep;        // interfaces that stay with the node
+  std::vector<std::string> interfaces;  // those that are offered although they have no PCI function, or an address
+};
 
 bool matches_any(const std::string& name, const std::vector<std::string>& patterns);
+
+// As the kernel tells them when it is made.
+class NodeLinks {
+ public:
+  // In the network namespace of this thread. Throws std::system_error.
+  explicit NodeLinks(const Choice& choice);
+
+  // Why the interface must stay; empty if it may go.
+  std::string reason_to_keep(const std::string& name) const;
+
+ private:
+  const Choice& choice_;
+  std::map<std::string, std::string> in_use_;  // the reasons by name
+};
 
 }  // namespace cardcage::nic

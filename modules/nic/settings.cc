@@ -3,6 +3,7 @@
 #include <linux/if_link.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 
 namespace cardcage::nic {
@@ -13,11 +14,19 @@ namespace {
                     std::string(field) + ": '" + std::string(value) + "' is not understood; " + remedy);
 }
 
+// Which the kernel gives to its own, or has no sysctls for.
+constexpr std::array<std::string_view, 4> kReserved{"all", "default", "lo", "bonding_masters"};
+
 // As dev_valid_name() of the kernel judges, and no pattern such as eth%d.
 bool is_interface_name(std::string_view name) {
   return name != "." && name != ".." && std::ranges::none_of(name, [](unsigned char c) {
            return c == '/' || c == ':' || c == '%' || std::isspace(c) != 0;
          });
+}
+
+// Without a length it would be taken for that of a single host.
+std::optional<Address> parse_with_length(std::string_view text) {
+  return text.find('/') == std::string_view::npos ? std::nullopt : parse_address(text);
 }
 
 bool is_mac(std::string_view text) {
@@ -88,7 +97,10 @@ Settings settings_of(const cage::Allocation& allocation) {
       .name = std::string(values.text(field::kName)),
       .mac = std::string(values.text(field::kMac)),
       .mtu = static_cast<std::uint32_t>(values.integer(field::kMtu)),
-      .addresses = parse_all<Address>(values, field::kAddresses, parse_address, "write \"10.1.2.3/24\""),
+      .inherits =
+          values.given(field::kIpam) ? values.text(field::kIpam) == "Inherit" : values.list(field::kAddresses).empty(),
+      .addresses = parse_all<Address>(values, field::kAddresses, parse_with_length,
+                                      "write \"10.1.2.3/24\", with the length of its prefix"),
       .routes = parse_all<Route>(values, field::kRoutes, parse_route,
                                  "write \"10.0.0.0/8 via 10.1.2.1\" or \"default via 10.1.2.1 table 100 "
                                  "metric 10\", with a destination without bits beyond its prefix"),
@@ -96,6 +108,9 @@ Settings settings_of(const cage::Allocation& allocation) {
       .vf = vf_settings_of(values)};
   if (!is_interface_name(settings.name))
     refuse(field::kName, settings.name, "a name has no '/', ':', '%' and no spaces");
+  if (std::ranges::find(kReserved, settings.name) != kReserved.end())
+    throw cage::Error(CAGE_INVALID_ARGUMENT, std::string(field::kName) + ": the kernel reserves the name '" +
+                                                 settings.name + "'; choose another one");
   if (!settings.mac.empty() && !is_mac(settings.mac)) refuse(field::kMac, settings.mac, "write \"02:00:00:00:00:01\"");
   if (settings.mtu != 0 && settings.mtu < kMinMtu)
     refuse(field::kMtu, std::to_string(settings.mtu), "an MTU has 68 bytes at least");

@@ -18,7 +18,7 @@ inline constexpr const char *kMode = "mode", *kVhostNet = "vhostNet", *kName = "
                             *kRoutes = "routes", *kRules = "rules", *kVlan = "vf.vlan", *kVlanQos = "vf.vlanQos",
                             *kSpoofCheck = "vf.spoofCheck", *kTrust = "vf.trust", *kLinkState = "vf.linkState",
                             *kMinTxRate = "vf.minTxRate", *kMaxTxRate = "vf.maxTxRate", *kMovedBy = "interface.movedBy",
-                            *kLockedMemory = "lockedMemoryMiB";
+                            *kLockedMemory = "lockedMemoryMiB", *kIpam = "ipam.mode";
 }  // namespace field
 
 inline constexpr std::int64_t kMinMtu = 68, kMaxMtu = 65535, kMaxList = 64, kMaxVlan = 4094, kMaxQos = 7,
@@ -26,6 +26,7 @@ inline constexpr std::int64_t kMinMtu = 68, kMaxMtu = 65535, kMaxList = 64, kMax
 
 inline constexpr cage_str kModes[] = {CAGE_LIT("Kernel"), CAGE_LIT("Rdma"), CAGE_LIT("Vfio")};
 inline constexpr cage_str kMovers[] = {CAGE_LIT("Cardcage"), CAGE_LIT("Runtime")};
+inline constexpr cage_str kIpamModes[] = {CAGE_LIT("Inherit"), CAGE_LIT("Claim")};
 inline constexpr cage_str kLinkStates[] = {CAGE_LIT("auto"), CAGE_LIT("enable"), CAGE_LIT("disable")};
 inline constexpr cage::Option kFields[] = {
     cage::Option::text(field::kMode, "Kernel",
@@ -46,6 +47,10 @@ inline constexpr cage::Option kFields[] = {
     cage::Option::integer(field::kMtu, "0", "its MTU in the pod, bytes; 0: as on the node").range(0, kMaxMtu),
     cage::Option::text(field::kMac, "", "its MAC address in the pod; empty: as on the node").class_only(),
     cage::Option::list(field::kAddresses, "[]", "its addresses in the pod: [\"10.1.2.3/24\"]").range(0, kMaxList),
+    cage::Option::text(field::kIpam, "Inherit",
+                       "Inherit: it takes along its addresses, routes and neighbours of the node. Claim: it has those "
+                       "of the claim alone, which is the default if the claim names addresses")
+        .one_of(kIpamModes),
     cage::Option::list(field::kRoutes, "[]", "routes through it: [\"10.0.0.0/8 via 10.1.2.1\"]").range(0, kMaxList),
     cage::Option::list(field::kRules, "[]", "rules of the pod: [\"from 10.1.2.3 table 100\"]").range(0, kMaxList),
     cage::Option::integer(field::kVlan, "0", "the VLAN that the card puts its frames into; 0: none")
@@ -81,6 +86,7 @@ struct Settings {
   std::optional<std::uint64_t> locked_memory = UINT64_MAX;  // bytes; nothing: as the runtime sets it
   std::string name, mac;                                    // empty: as on the node
   std::uint32_t mtu = 0;                                    // 0: as on the node
+  bool inherits = true;                                     // addresses, routes and neighbours of the node
   std::vector<Address> addresses;
   std::vector<Route> routes;
   std::vector<Rule> rules;

@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "host/config/params.h"
-#include "modules/nic/netlink/addresses.h"
 #include "modules/nic/netlink/links.h"
+#include "modules/nic/netlink/objects.h"
 #include "tests/bench/loaded_module.h"
 #include "tests/fakes/built_files.h"
 #include "tests/fakes/network_namespace.h"
@@ -54,7 +54,7 @@ void move_to(const PodNamespace& pod) {
   const std::vector<nic::Link> links = nic::read_links(inside);
   const auto moved = std::ranges::find(links, "net1", &nic::Link::name);
   nic::change_link(inside, moved->index, {.is_up = true});
-  nic::add_address(inside, moved->index, *nic::parse_address("10.1.2.3/24"));
+  nic::add_address(inside, moved->index, nic::object_of(*nic::parse_address("10.1.2.3/24")));
 }
 
 struct HandOvers {
@@ -85,7 +85,8 @@ std::optional<HandOvers> hand_overs(int rounds) {
     claim.allocations[0].values =
         LoadedModule::must(resolve_params(loaded.module->identity(), "interface", {LoadedModule::must(config)}));
     figures.whole.time([&] {
-      claim.state = LoadedModule::must(loaded.run(loaded.module->prepare(claim, loaded.soon()))).state;
+      const PreparedEdits prepared = LoadedModule::must(loaded.run(loaded.module->prepare(claim, loaded.soon())));
+      claim.state = prepared.state, claim.state_version = prepared.state_version;
       LoadedModule::must(loaded.run(loaded.module->attach(claim, pod.pod(), loaded.soon())));
     });
     LoadedModule::must(loaded.run(loaded.module->detach(claim, pod.pod(), loaded.soon())));

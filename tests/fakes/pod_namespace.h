@@ -41,6 +41,12 @@ class PodNamespace {
     namespace_.reset();
   }
 
+  // Runs a command of the shell inside.
+  bool run(const std::string& command) const {
+    const UniqueFd open_in_children(::fcntl(descriptor(), F_DUPFD, 0));
+    const std::string entered = "nsenter --net=/proc/self/fd/" + std::to_string(open_in_children.get());
+    return std::system((entered + " sh -c \"" + command + "\"").c_str()) == 0;
+  }
   // Runs a command of iproute2 inside.
   bool ip(const std::string& command) const { return run("ip " + command + " >&2"); }
   // Whether the output of a command of iproute2 inside has the text.
@@ -49,12 +55,6 @@ class PodNamespace {
   }
 
  private:
-  bool run(const std::string& command) const {
-    const UniqueFd open_in_children(::fcntl(descriptor(), F_DUPFD, 0));
-    const std::string entered = "nsenter --net=/proc/self/fd/" + std::to_string(open_in_children.get());
-    return std::system((entered + " sh -c \"" + command + "\"").c_str()) == 0;
-  }
-
   SharedFd namespace_, socket_;
 };
 

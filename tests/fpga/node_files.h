@@ -10,7 +10,7 @@
 #include "modules/fpga/bitstream/checksum.h"
 #include "modules/fpga/target.h"
 #include "tests/fakes/scratch_folder.h"
-#include "tests/fpga/recording_host.h"
+#include "tests/common/recording_host.h"
 
 namespace cardcage::fpga {
 

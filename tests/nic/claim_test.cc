@@ -86,7 +86,7 @@ TEST_P(NicClaim, AResourceNamesItsDevicesAsTheSriovDevicePluginDoes) {
   claim.resource = "openshift.io/mlx-nic_1.vf";
   const auto edits = prepare(claim);
   ASSERT_TRUE(edits) << edits.error().message;
-  EXPECT_THAT(edits->allocations.at(0).env_lists, ElementsAre(EnvVar{"PCIDEVICE_OPENSHIFT_IO_MLX_NIC_1_VF", kMellanox}))
+  EXPECT_THAT(edits->allocations.at(0).env_lists, ElementsAre(EnvVar{"PCIDEVICE_OPENSHIFT_IO_MLX-NIC_1_VF", kMellanox}))
       << "a container that has several gets their addresses joined";
 }
 

@@ -141,7 +141,9 @@ TEST_P(NicDiscovery, RepresentorsAreNoDevices) {
   tree.card(kOther, "mlx5_core");
   tree.netdev("enp65s0", kOther);
   tree.netdev("enp65s0_0", kOther);
-  for (const auto& [name, port] : {std::pair("enp65s0", "p0"), std::pair("enp65s0_0", "pf0vf0")}) {
+  tree.netdev("pf0hpf", kOther);
+  for (const auto& [name, port] :
+       {std::pair("enp65s0", "p0"), std::pair("enp65s0_0", "pf0vf0"), std::pair("pf0hpf", "pf0hpf")}) {
     tree.netdev_attribute(name, "phys_switch_id", "5e8d4b0003a1420c");
     tree.netdev_attribute(name, "phys_port_name", port);
   }
@@ -200,24 +202,54 @@ TEST_P(NicDiscovery, InterfacesWithADefaultRouteAreNotOffered) {
   EXPECT_THAT(names(), ElementsAre("nic-0000-41-00-0"));
 }
 
-TEST_P(NicDiscovery, WhatABondOfTheNodeIsMadeOfStaysWithIt) {
-  tree.card(kCard);
-  tree.netdev("enp1s0", kCard);
-  tree.netdev("bond0");
-  tree.netdev("bond0.7");
-  tree.link("sys/class/net/bond0/lower_enp1s0", "../enp1s0");
-  tree.link("sys/class/net/bond0.7/lower_bond0", "../bond0");
-  ASSERT_TRUE(start({{"keep", List{"bond0.7"}}, {"interfaces", List{"*"}}}));
-  EXPECT_THAT(names(), IsEmpty());
+// Each as iproute2 makes it, and the card below it.
+TEST_P(NicDiscovery, WhatTheNodeUsesIsNotOffered) {
+  const NetworkNamespace node;
+  if (!node.works()) GTEST_SKIP() << "no network namespace can be made here";
+  const std::pair<const char*, const char*> uses[] = {
+      {"link add br0 type bridge; ip link set enp65s0 master br0", "it is a port of 'br0'"},
+      {"link add link enp65s0 name macvlan0 type macvlan", "'macvlan0' is made of it"},
+      {"address add 10.1.2.3/24 dev enp65s0", "it has the address 10.1.2.3/24 on the node"},
+      {"address add 2001:db8::3/64 dev enp65s0", "it has the address 2001:db8::3/64 on the node"}};
+  tree.card(kOther);
+  tree.netdev("enp65s0", kOther);
+  for (const auto& [command, reason] : uses) {
+    ASSERT_TRUE(node.ip("link add enp65s0 type veth peer name peer"));
+    ASSERT_TRUE(start());
+    EXPECT_THAT(names(), ElementsAre("nic-0000-41-00-0")) << command;
+    ModuleClaim claim = claim_of("u1", {"nic-0000-41-00-0"}, {}, "NicConfig");
+    ASSERT_TRUE(node.ip(command));
+    EXPECT_THAT(names(), IsEmpty()) << command;
+    const auto refused = prepare(claim);
+    ASSERT_FALSE(refused) << command;
+    EXPECT_THAT(refused.error().message, HasSubstr(std::string("interface 'enp65s0' of device '0000:41:00.0' stays "
+                                                               "with the node: ") +
+                                                   reason));
+    let_go();
+    ASSERT_TRUE(node.ip("link delete enp65s0"));
+    for (const char* made : {"br0", "macvlan0"}) std::ignore = node.ip(std::string("link delete ") + made);
+  }
+}
+
+TEST_P(NicDiscovery, AnAddressThatTheOperatorKnowsOfIsNoObstacle) {
+  const NetworkNamespace node;
+  if (!node.works()) GTEST_SKIP() << "no network namespace can be made here";
+  ASSERT_TRUE(node.ip("link add enp65s0 type veth peer name peer"));
+  ASSERT_TRUE(node.ip("address add 10.1.2.3/24 dev enp65s0"));
+  tree.card(kOther);
+  tree.netdev("enp65s0", kOther);
+  ASSERT_TRUE(start({{"interfaces", List{"enp65*"}}}));
+  EXPECT_THAT(names(), ElementsAre("nic-0000-41-00-0"));
 }
 
 TEST_P(NicDiscovery, WhatIsMadeOfAnInterfaceOfTheNodeIsOffered) {
-  tree.card(kCard);
-  tree.netdev("enp1s0", kCard);
+  const NetworkNamespace node;
+  if (!node.works()) GTEST_SKIP() << "no network namespace can be made here";
+  ASSERT_TRUE(node.ip("link add enp1s0 type veth peer name peer"));
+  ASSERT_TRUE(node.ip("link add link enp1s0 name macvlan0 type macvlan"));
   tree.netdev("macvlan0");
-  tree.link("sys/class/net/macvlan0/lower_enp1s0", "../enp1s0");
-  tree.link("sys/class/net/enp1s0/upper_macvlan0", "../macvlan0");
-  ASSERT_TRUE(start({{"keep", List{"enp1s0"}}, {"interfaces", List{"macvlan*"}}}));
+  tree.netdev("enp1s0");
+  ASSERT_TRUE(start({{"interfaces", List{"macvlan*", "enp*"}}}));
   EXPECT_THAT(names(), ElementsAre("nic-macvlan0"));
 }
 

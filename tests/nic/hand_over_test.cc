@@ -163,12 +163,141 @@ TEST_P(NicHandOver, AnInterfaceOfHardwareIsNoDeviceWithoutHardwareWhateverItIsCa
 }
 
 TEST_P(NicHandOver, ANameThatThePodHasAlreadyIsRefused) {
-  ModuleClaim claim = claim_of("u1", R"("interface":{"name":"lo"})");
+  ASSERT_TRUE(pod.ip("link add net1 type veth peer name other"));
+  ASSERT_TRUE(pod.ip("link property add dev other altname net2"));
+  const std::pair<const char*, const char*> taken[] = {
+      {"net1", "the pod has an interface 'net1' already"},
+      {"net2", "interface 'other' of the pod has the alternative name 'net2'"}};
+  for (const auto& [name, message] : taken) {
+    ModuleClaim claim = claim_of("u1", fmt::format(R"("interface":{{"name":"{}"}})", name));
+    ASSERT_TRUE(prepare(claim));
+    const Status refused = attach(claim, pod);
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message, HasSubstr(message));
+    EXPECT_TRUE(is_as_before());
+  }
+}
+
+TEST_P(NicHandOver, AlternativeNamesStayOnTheNode) {
+  ASSERT_TRUE(node.ip("link property add dev nic0 altname net1 altname slot-3"));
+  ModuleClaim claim = claim_of("u1", R"("interface":{"name":"net1"})");
   ASSERT_TRUE(prepare(claim));
-  const Status refused = attach(claim, pod);
-  ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("the pod has an interface 'lo' already"));
+  const Status attached = attach(claim, pod);
+  ASSERT_TRUE(attached) << attached.error().message;
+  EXPECT_FALSE(pod.ip("link show slot-3"));
+  ASSERT_TRUE(pod.ip("link property add dev net1 altname nic0")) << "as udev does it, and a pod may";
+  const Status detached = detach(claim, pod);
+  ASSERT_TRUE(detached) << detached.error().message;
   EXPECT_TRUE(is_as_before());
+  EXPECT_TRUE(on_node("link show nic0", "altname net1"));
+  EXPECT_TRUE(on_node("link show nic0", "altname slot-3"));
+}
+
+TEST_P(NicHandOver, ItsOldNameAsAnAlternativeOneIsNoObstacle) {
+  ModuleClaim claim = claim_of("u1");
+  ASSERT_TRUE(prepare(claim));
+  ASSERT_TRUE(node.ip("link set nic0 alias 'cardcage claim u1 device interface/nic0' name enp1s0"));
+  ASSERT_TRUE(node.ip("link property add dev enp1s0 altname nic0"));
+  const Status released = unprepare(claim);
+  ASSERT_TRUE(released) << released.error().message;
+  EXPECT_TRUE(is_as_before());
+}
+
+TEST_P(NicHandOver, WhateverAPodMakesOfItItComesBack) {
+  ASSERT_TRUE(node.ip("address add 192.0.2.8/24 dev nic0 label nic0:1 metric 50 brd + noprefixroute"));
+  ASSERT_TRUE(node.ip("address add 2001:db8::7/64 dev nic0 nodad"));
+  ModuleClaim claim = claim_of("u1", R"("interface":{"name":"net1"})");
+  ASSERT_TRUE(prepare(claim));
+  ASSERT_TRUE(attach(claim, pod));
+  ASSERT_TRUE(pod.ip("link set net1 down"));
+  ASSERT_TRUE(
+      pod.ip("link set net1 alias mine name mine address 02:00:00:00:00:99 mtu 1234 promisc on allmulticast on"));
+  ASSERT_TRUE(pod.ip("link set mine gso_max_size 4096 txqueuelen 7"));
+  ASSERT_TRUE(pod.ip("link property add dev mine altname also-mine"));
+  ASSERT_TRUE(pod.ip("link add cage0 type veth peer name cage1")) << "which may be in the way";
+  const Status detached = detach(claim, pod);
+  ASSERT_TRUE(detached) << detached.error().message;
+  EXPECT_TRUE(is_as_before());
+  EXPECT_FALSE(on_node("link show nic0", "PROMISC"));
+  EXPECT_FALSE(on_node("link show nic0", "ALLMULTI"));
+  EXPECT_FALSE(on_node("link show nic0", "also-mine"));
+  EXPECT_FALSE(on_node("-d link show nic0", "gso_max_size 4096"));
+  EXPECT_TRUE(on_node("address show nic0",
+                      "inet 192.0.2.8/24 metric 50 brd 192.0.2.255 scope global secondary "
+                      "noprefixroute nic0:1"));
+  EXPECT_TRUE(on_node("address show nic0", "inet6 2001:db8::7/64"));
+  EXPECT_TRUE(unprepare(claim));
+}
+
+TEST_P(NicHandOver, AddressesRoutesAndNeighboursGoAlongAndComeBack) {
+  ASSERT_TRUE(node.ip("link set nic0 up"));
+  ASSERT_TRUE(node.ip("route add 198.51.100.0/24 via 192.0.2.1 dev nic0 metric 77"));
+  ASSERT_TRUE(node.ip("route add 198.51.101.0/24 via 192.0.2.1 dev nic0 table 5"));
+  ASSERT_TRUE(node.ip("neighbour add 192.0.2.1 lladdr 02:00:00:00:00:01 nud permanent dev nic0"));
+  tree.netdev_attribute("nic0", "flags", "0x1003");
+  ModuleClaim claim = claim_of("u1", R"("interface":{"name":"net1"})");
+  const auto prepared = prepare(claim);
+  ASSERT_TRUE(prepared) << prepared.error().message;
+  EXPECT_EQ(prepared->statements.at(0).network->ips, std::vector<std::string>{"192.0.2.7/24"});
+  const Status attached = attach(claim, pod);
+  ASSERT_TRUE(attached) << attached.error().message;
+  EXPECT_TRUE(pod.ip_says("address show net1", "inet 192.0.2.7/24 scope global net1"));
+  EXPECT_TRUE(pod.ip_says("route show", "198.51.100.0/24 via 192.0.2.1 dev net1 metric 77"));
+  EXPECT_TRUE(pod.ip_says("neighbour show dev net1", "192.0.2.1 lladdr 02:00:00:00:00:01 PERMANENT"));
+  EXPECT_FALSE(pod.ip_says("route show table 5", "198.51.101.0/24")) << "the rules of that table stay";
+  ASSERT_TRUE(detach(claim, pod));
+  EXPECT_TRUE(on_node("route show", "198.51.100.0/24 via 192.0.2.1 dev nic0 metric 77"));
+  EXPECT_TRUE(on_node("route show table 5", "198.51.101.0/24 via 192.0.2.1 dev nic0"));
+  EXPECT_TRUE(on_node("neighbour show dev nic0", "192.0.2.1 lladdr 02:00:00:00:00:01 PERMANENT"));
+}
+
+TEST_P(NicHandOver, OneWithAddressesOfItsClaimInheritsNoneUnlessItSaysSo) {
+  for (const auto& [ipam, inherits] : {std::pair("", false), std::pair(R"(,"ipam":{"mode":"Claim"})", false),
+                                       std::pair(R"(,"ipam":{"mode":"Inherit"})", true)}) {
+    ModuleClaim claim = claim_of("u1", fmt::format(R"("interface":{{"addresses":["10.1.2.3/24"]}}{})", ipam));
+    ASSERT_TRUE(prepare(claim));
+    ASSERT_TRUE(attach(claim, pod));
+    EXPECT_TRUE(pod.ip_says("address show nic0", "inet 10.1.2.3/24"));
+    EXPECT_EQ(pod.ip_says("address show nic0", "inet 192.0.2.7/24"), inherits) << ipam;
+    ASSERT_TRUE(detach(claim, pod));
+    ASSERT_TRUE(unprepare(claim));
+  }
+}
+
+TEST_P(NicHandOver, APodWithoutIPv6GetsTheOtherAddresses) {
+  ASSERT_TRUE(pod.run("echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6"));
+  ASSERT_TRUE(node.ip("address add 2001:db8::7/64 dev nic0 nodad"));
+  ModuleClaim claim = claim_of("u1");
+  ASSERT_TRUE(prepare(claim));
+  const Status attached = attach(claim, pod);
+  ASSERT_TRUE(attached) << attached.error().message;
+  EXPECT_TRUE(pod.ip_says("address show nic0", "inet 192.0.2.7/24"));
+  ASSERT_TRUE(detach(claim, pod));
+  ASSERT_TRUE(unprepare(claim));
+  ModuleClaim wants = claim_of("u2", R"("interface":{"addresses":["2001:db8::3/64"]})");
+  ASSERT_TRUE(prepare(wants));
+  const Status refused = attach(wants, pod);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("IPv6 disabled, so its interface cannot have the address 2001:db8::3/64"));
+  EXPECT_TRUE(is_as_before());
+}
+
+// Of version 0 of the module's state, which had addresses as text and neither an index nor anything that follows it.
+TEST_P(NicHandOver, WhatAnEarlierModuleSavedIsRead) {
+  ModuleClaim claim = claim_of("u1");
+  ASSERT_TRUE(prepare(claim));
+  ASSERT_TRUE(attach(claim, pod));
+  std::string state;
+  for (const char* field : {"interface/nic0", "nic0", "rack-3", "02:00:00:00:00:10", "1", "0", "1400", "1000", "0",
+                            "up", "500", "1", "192.0.2.7/24"})
+    state += std::string(field) + '\0';
+  claim.state = state;
+  claim.state_version = 0;
+  const Status released = detach(claim, pod);
+  ASSERT_TRUE(released) << released.error().message;
+  EXPECT_TRUE(is_as_before());
+  EXPECT_TRUE(unprepare(claim));
 }
 
 TEST_P(NicHandOver, WhatFailsHalfWayIsUndone) {
@@ -203,7 +332,7 @@ TEST_P(NicHandOver, ANameThatTheNodeGaveAwayMeanwhileKeepsTheInterfaceForTheNext
   ASSERT_TRUE(node.ip("link add nic0 type veth peer name squatter"));
   const Status clash = detach(claim, pod);
   ASSERT_FALSE(clash);
-  EXPECT_THAT(clash.error().message, HasSubstr("cannot be taken back from the pod"));
+  EXPECT_THAT(clash.error().message, HasSubstr("cannot have its name 'nic0' of before again: 'nic0' has that by now"));
   ASSERT_TRUE(node.ip("link delete nic0"));
   EXPECT_TRUE(unprepare(claim));
   EXPECT_TRUE(is_as_before());
@@ -312,6 +441,9 @@ TEST_P(NicRenamed, NamesFromBeforeARestartOfTheNodeAreForgotten) {
 TEST_P(NicHandOver, WhatNamesNothingIsRefusedWhenTheClaimIsPrepared) {
   const std::pair<const char*, const char*> wrong[] = {
       {R"("interface":{"name":"a/b"})", "interface.name: 'a/b' is not understood"},
+      {R"("interface":{"name":"all"})", "interface.name: the kernel reserves the name 'all'; choose another one"},
+      {R"("interface":{"name":"lo"})", "the kernel reserves the name 'lo'"},
+      {R"("interface":{"addresses":["10.1.2.3"]})", "'10.1.2.3' is not understood; write \"10.1.2.3/24\""},
       {R"("interface":{"mtu":40})", "interface.mtu: '40' is not understood; an MTU has 68 bytes at least"},
       {R"("interface":{"addresses":["10.1.2"]})", "interface.addresses: '10.1.2' is not understood"},
       {R"("interface":{"addresses":["10.1.2.3/33"]})", "'10.1.2.3/33' is not understood"},

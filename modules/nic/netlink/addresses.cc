@@ -1,12 +1,8 @@
 #include "modules/nic/netlink/addresses.h"
 
 #include <arpa/inet.h>
-#include <linux/if_addr.h>
-#include <linux/rtnetlink.h>
 
-#include <algorithm>
 #include <charconv>
-#include <cstring>
 
 namespace cardcage::nic {
 
@@ -29,38 +25,6 @@ std::string to_string(const Address& address) {
   std::array<char, INET6_ADDRSTRLEN> text{};
   ::inet_ntop(address.family, address.bytes.data(), text.data(), text.size());
   return std::string(text.data()) + "/" + std::to_string(address.prefix);
-}
-
-std::vector<Address> addresses_of(NetlinkSocket& socket, std::uint32_t index) {
-  std::vector<Address> addresses;
-  socket.dump(RTM_GETADDR, AF_UNSPEC, [&](const nlmsghdr& message) {
-    if (message.nlmsg_type != RTM_NEWADDR) return;
-    const auto* const header = static_cast<const ifaddrmsg*>(mnl_nlmsg_get_payload(&message));
-    if (header->ifa_index != index || header->ifa_scope != RT_SCOPE_UNIVERSE) return;
-    Address address{.family = header->ifa_family, .prefix = header->ifa_prefixlen, .bytes = {}};
-    bool has_local = false;  // that of a point-to-point interface differs from its peer's
-    for_each_attribute(message, sizeof(ifaddrmsg), [&](const nlattr& attribute) {
-      const auto type = mnl_attr_get_type(&attribute);
-      if (type != IFA_LOCAL && (type != IFA_ADDRESS || has_local)) return;
-      has_local = type == IFA_LOCAL;
-      std::memcpy(address.bytes.data(), mnl_attr_get_payload(&attribute),
-                  std::min<std::size_t>(mnl_attr_get_payload_len(&attribute), address.size()));
-    });
-    addresses.push_back(address);
-  });
-  return addresses;
-}
-
-void add_address(NetlinkSocket& socket, std::uint32_t index, const Address& address) {
-  socket.change(RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, [&](nlmsghdr& message) {
-    auto& header = *static_cast<ifaddrmsg*>(mnl_nlmsg_put_extra_header(&message, sizeof(ifaddrmsg)));
-    header.ifa_family = address.family;
-    header.ifa_prefixlen = address.prefix;
-    header.ifa_flags = address.family == AF_INET6 ? IFA_F_NODAD : 0;
-    header.ifa_index = index;
-    mnl_attr_put(&message, IFA_LOCAL, address.size(), address.bytes.data());
-    mnl_attr_put(&message, IFA_ADDRESS, address.size(), address.bytes.data());
-  });
 }
 
 }  // namespace cardcage::nic

@@ -1,4 +1,4 @@
-// Addresses of interfaces.
+// Addresses of interfaces, as people write them.
 #pragma once
 
 #include <array>
@@ -6,9 +6,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
-
-#include "modules/nic/netlink/socket.h"
 
 namespace cardcage::nic {
 
@@ -24,10 +21,5 @@ struct Address {
 // "10.1.2.3/24", "2001:db8::1/64"; without a length all bits count. Nothing for what is no address.
 std::optional<Address> parse_address(std::string_view text);
 std::string to_string(const Address& address);
-
-// Those that hold beyond the link. Throws std::system_error, as all functions here.
-std::vector<Address> addresses_of(NetlinkSocket& socket, std::uint32_t index);
-// Does nothing if the interface has it. One of IPv6 is used at once: nobody looks for duplicates.
-void add_address(NetlinkSocket& socket, std::uint32_t index, const Address& address);
 
 }  // namespace cardcage::nic

@@ -17,12 +17,26 @@ std::string text_of(const nlattr& attribute) {
   return text.substr(0, text.find('\0'));
 }
 
+std::uint32_t xdp_modes_of(const nlattr& attribute) {
+  std::uint32_t modes = 0;
+  for_each_nested(attribute, [&modes](const nlattr& nested) {
+    switch (mnl_attr_get_type(&nested)) {
+      case IFLA_XDP_SKB_PROG_ID: modes |= XDP_FLAGS_SKB_MODE; break;
+      case IFLA_XDP_DRV_PROG_ID: modes |= XDP_FLAGS_DRV_MODE; break;
+      case IFLA_XDP_HW_PROG_ID: modes |= XDP_FLAGS_HW_MODE; break;
+      default: break;
+    }
+  });
+  return modes;
+}
+
 Link link_from(const nlmsghdr& message) {
   Link link;
   std::string parent, bus;
+  bool is_lower_elsewhere = false;
   const auto* const header = static_cast<const ifinfomsg*>(mnl_nlmsg_get_payload(&message));
   link.index = static_cast<std::uint32_t>(header->ifi_index);
-  link.is_up = (header->ifi_flags & IFF_UP) != 0;
+  link.flags = header->ifi_flags;
   for_each_attribute(message, sizeof(ifinfomsg), [&](const nlattr& attribute) {
     switch (mnl_attr_get_type(&attribute)) {
       case IFLA_IFNAME: link.name = text_of(attribute); break;
@@ -33,16 +47,48 @@ Link link_from(const nlmsghdr& message) {
         break;
       case IFLA_MTU: link.mtu = mnl_attr_get_u32(&attribute); break;
       case IFLA_TXQLEN: link.queue_length = mnl_attr_get_u32(&attribute); break;
+      case IFLA_MASTER: link.master = mnl_attr_get_u32(&attribute); break;
+      case IFLA_LINK: link.lower = mnl_attr_get_u32(&attribute); break;
+      case IFLA_LINK_NETNSID: is_lower_elsewhere = true; break;
+      case IFLA_LINKINFO:
+        for_each_nested(attribute, [&link](const nlattr& nested) {
+          if (mnl_attr_get_type(&nested) == IFLA_INFO_KIND) link.kind = text_of(nested);
+        });
+        break;
+      case IFLA_PROP_LIST:
+        for_each_nested(attribute, [&link](const nlattr& nested) {
+          if (mnl_attr_get_type(&nested) == IFLA_ALT_IFNAME) link.alternative_names.push_back(text_of(nested));
+        });
+        break;
+      case IFLA_XDP: link.xdp_modes = xdp_modes_of(attribute); break;
+      case IFLA_GSO_MAX_SIZE: link.segments.gso_bytes = mnl_attr_get_u32(&attribute); break;
+      case IFLA_GSO_MAX_SEGS: link.segments.gso_segments = mnl_attr_get_u32(&attribute); break;
+      case IFLA_GRO_MAX_SIZE: link.segments.gro_bytes = mnl_attr_get_u32(&attribute); break;
       case IFLA_PARENT_DEV_NAME: parent = text_of(attribute); break;
       case IFLA_PARENT_DEV_BUS_NAME: bus = text_of(attribute); break;
       default: break;
     }
   });
   if (bus == "pci") link.pci_function = std::move(parent);
+  // That of a veth interface is its peer.
+  if (is_lower_elsewhere || link.kind == "veth" || link.lower == link.index) link.lower = 0;
   return link;
 }
 
+void change_alternative_name(NetlinkSocket& socket, std::uint16_t type, std::uint16_t flags, std::uint32_t index,
+                             const std::string& name) {
+  socket.change(type, flags, [&](nlmsghdr& message) {
+    auto& header = *static_cast<ifinfomsg*>(mnl_nlmsg_put_extra_header(&message, sizeof(ifinfomsg)));
+    header.ifi_index = static_cast<int>(index);
+    nlattr* const list = mnl_attr_nest_start(&message, IFLA_PROP_LIST);
+    mnl_attr_put_strz(&message, IFLA_ALT_IFNAME, name.c_str());
+    mnl_attr_nest_end(&message, list);
+  });
+}
+
 }  // namespace
+
+bool Link::is_up() const { return (flags & IFF_UP) != 0; }
 
 std::string mac_text(std::span<const unsigned char> bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";
@@ -70,7 +116,12 @@ std::vector<Link> read_links(NetlinkSocket& socket) {
   return links;
 }
 
-std::optional<Link> read_link(NetlinkSocket& socket, const std::string& name) try {
+std::optional<Link> read_link(NetlinkSocket& socket, const std::string& name) {
+  auto link = find_named(socket, name);
+  return link && link->name == name ? link : std::nullopt;
+}
+
+std::optional<Link> find_named(NetlinkSocket& socket, const std::string& name) try {
   std::optional<Link> link;
   socket.get(
       RTM_GETLINK,
@@ -81,7 +132,7 @@ std::optional<Link> read_link(NetlinkSocket& socket, const std::string& name) tr
       [&](const nlmsghdr& message) {
         if (message.nlmsg_type == RTM_NEWLINK) link = link_from(message);
       });
-  return link && link->name == name ? link : std::nullopt;
+  return link;
 } catch (const std::system_error& error) {
   if (error.code().value() != ENODEV) throw;
   return std::nullopt;
@@ -91,12 +142,15 @@ void change_link(NetlinkSocket& socket, std::uint32_t index, const LinkChange& c
   socket.change(RTM_NEWLINK, 0, [&](nlmsghdr& message) {
     auto& header = *static_cast<ifinfomsg*>(mnl_nlmsg_put_extra_header(&message, sizeof(ifinfomsg)));
     header.ifi_index = static_cast<int>(index);
+    header.ifi_change = change.flag_mask;
+    header.ifi_flags = change.flags & change.flag_mask;
     if (change.is_up) {
-      header.ifi_change = IFF_UP;
-      header.ifi_flags = *change.is_up ? IFF_UP : 0;
+      header.ifi_change |= IFF_UP;
+      if (*change.is_up) header.ifi_flags |= IFF_UP;
     }
     if (change.network_namespace)
       mnl_attr_put_u32(&message, IFLA_NET_NS_FD, static_cast<std::uint32_t>(*change.network_namespace));
+    if (change.new_index) mnl_attr_put_u32(&message, IFLA_NEW_IFINDEX, *change.new_index);
     if (change.name) mnl_attr_put_strz(&message, IFLA_IFNAME, change.name->c_str());
     if (change.alias) mnl_attr_put(&message, IFLA_IFALIAS, change.alias->size(), change.alias->data());
     if (change.mac) {
@@ -105,7 +159,34 @@ void change_link(NetlinkSocket& socket, std::uint32_t index, const LinkChange& c
     }
     if (change.mtu) mnl_attr_put_u32(&message, IFLA_MTU, *change.mtu);
     if (change.queue_length) mnl_attr_put_u32(&message, IFLA_TXQLEN, *change.queue_length);
+    if (!change.segments) return;
+    for (const auto& [attribute, value] : {std::pair(IFLA_GSO_MAX_SIZE, change.segments->gso_bytes),
+                                           std::pair(IFLA_GSO_MAX_SEGS, change.segments->gso_segments),
+                                           std::pair(IFLA_GRO_MAX_SIZE, change.segments->gro_bytes)})
+      if (value != 0) mnl_attr_put_u32(&message, static_cast<std::uint16_t>(attribute), value);
   });
+}
+
+void add_alternative_name(NetlinkSocket& socket, std::uint32_t index, const std::string& name) {
+  change_alternative_name(socket, RTM_NEWLINKPROP, NLM_F_CREATE | NLM_F_APPEND | NLM_F_EXCL, index, name);
+}
+
+void remove_alternative_name(NetlinkSocket& socket, std::uint32_t index, const std::string& name) {
+  change_alternative_name(socket, RTM_DELLINKPROP, 0, index, name);
+}
+
+void remove_xdp(NetlinkSocket& socket, std::uint32_t index, std::uint32_t modes) {
+  for (const std::uint32_t mode : {XDP_FLAGS_SKB_MODE, XDP_FLAGS_DRV_MODE, XDP_FLAGS_HW_MODE}) {
+    if ((modes & mode) == 0) continue;
+    socket.change(RTM_SETLINK, 0, [&](nlmsghdr& message) {
+      auto& header = *static_cast<ifinfomsg*>(mnl_nlmsg_put_extra_header(&message, sizeof(ifinfomsg)));
+      header.ifi_index = static_cast<int>(index);
+      nlattr* const program = mnl_attr_nest_start(&message, IFLA_XDP);
+      mnl_attr_put_u32(&message, IFLA_XDP_FD, static_cast<std::uint32_t>(-1));
+      mnl_attr_put_u32(&message, IFLA_XDP_FLAGS, mode);
+      mnl_attr_nest_end(&message, program);
+    });
+  }
 }
 
 }  // namespace cardcage::nic

@@ -13,12 +13,26 @@
 
 namespace cardcage::nic {
 
+// Sizes of the segments that it takes and makes; 0 = the kernel does not tell.
+struct SegmentSizes {
+  std::uint32_t gso_bytes = 0, gso_segments = 0, gro_bytes = 0;
+  friend bool operator==(const SegmentSizes&, const SegmentSizes&) = default;
+};
+
 struct Link {
   std::uint32_t index = 0;
   std::string name, alias, mac;
+  std::vector<std::string> alternative_names;
+  std::string kind;          // "veth", "macvlan"; empty for hardware
   std::string pci_function;  // that it belongs to; empty if it has none, or the kernel is older than 5.14
   std::uint32_t mtu = 0, queue_length = 0;
-  bool is_up = false;
+  std::uint32_t flags = 0;      // IFF_*
+  std::uint32_t master = 0;     // the index of the bridge, bond or switch that it is a port of; 0 = none
+  std::uint32_t lower = 0;      // the index of the interface in the same namespace that it is made of; 0 = none
+  std::uint32_t xdp_modes = 0;  // XDP_FLAGS_*_MODE in which it has a program
+  SegmentSizes segments;
+
+  bool is_up() const;
 };
 
 // "02:00:00:00:00:01"
@@ -30,14 +44,26 @@ std::vector<Link> read_links(NetlinkSocket& socket);
 
 // The link with that name, and not one that has it as an alternative name. Nothing if there is none.
 std::optional<Link> read_link(NetlinkSocket& socket, const std::string& name);
+// The link that has the name, also as an alternative one: no other can have it. Nothing if there is none.
+std::optional<Link> find_named(NetlinkSocket& socket, const std::string& name);
 
 // What is to be another value.
 struct LinkChange {
   std::optional<std::string> name, alias, mac;
   std::optional<std::uint32_t> mtu, queue_length;
   std::optional<bool> is_up;
-  std::optional<int> network_namespace;  // a descriptor of it. The kernel moves the interface first
+  std::uint32_t flags = 0, flag_mask = 0;  // IFF_* beside IFF_UP, and which of them
+  std::optional<SegmentSizes> segments;    // those that are not 0
+  // A descriptor of it. The kernel moves the interface first, and gives it the name then. `new_index` is its index
+  // there, which kernels before 5.13 choose by themselves.
+  std::optional<int> network_namespace;
+  std::optional<std::uint32_t> new_index;
 };
 void change_link(NetlinkSocket& socket, std::uint32_t index, const LinkChange& change);
+
+void add_alternative_name(NetlinkSocket& socket, std::uint32_t index, const std::string& name);
+void remove_alternative_name(NetlinkSocket& socket, std::uint32_t index, const std::string& name);
+// `modes` as in Link::xdp_modes.
+void remove_xdp(NetlinkSocket& socket, std::uint32_t index, std::uint32_t modes);
 
 }  // namespace cardcage::nic

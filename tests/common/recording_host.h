@@ -1,4 +1,4 @@
-// The host as a target sees it: remembers the programs and writes that it is asked for, and what containers get.
+// The host as the parts of a module see it: remembers the programs and writes that it is asked for, and what containers get.
 #pragma once
 
 #include <cardcage/sdk.hpp>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace cardcage::fpga {
+namespace cardcage {
 
 class RecordingHost {
  public:
@@ -141,4 +141,4 @@ inline std::map<std::string, std::string> attributes_of(cage::Device device) {
   return attributes;
 }
 
-}  // namespace cardcage::fpga
+}  // namespace cardcage

@@ -1,0 +1,65 @@
+#include "modules/nic/restore.h"
+
+#include <algorithm>
+#include <system_error>
+
+namespace cardcage::nic {
+namespace {
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+LinkChange difference(const Link& link, const KeptInterface& kept) {
+  const Netdev& before = kept.netdev;
+  LinkChange change{.flags = kept.flags, .flag_mask = kRestoredFlags};
+  if (!before.mac.empty() && link.mac != before.mac) change.mac = before.mac;
+  if (before.mtu && link.mtu != *before.mtu) change.mtu = static_cast<std::uint32_t>(*before.mtu);
+  if (link.queue_length != before.queue_length) change.queue_length = static_cast<std::uint32_t>(before.queue_length);
+  if (link.segments != kept.segments) change.segments = kept.segments;
+  return change;
+}
+
+void rename(NetlinkSocket& node, const Link& link, const std::string& name) {
+  if (link.name == name) return;
+  const auto taker = find_named(node, name);
+  if (taker && taker->index != link.index)
+    throw cage::Error(CAGE_UNAVAILABLE, "interface '" + link.name + "' cannot have its name '" + name +
+                                            "' of before again: '" + taker->name +
+                                            "' has that by now; rename or remove that one");
+  if (taker) remove_alternative_name(node, link.index, name);  // its own, as udev gives it
+  change_link(node, link.index, {.name = name});
+}
+
+}  // namespace
+
+void restore_link(cage::Host host, NetlinkSocket& node, const Link& link, const KeptInterface& kept,
+                  const std::string& name, Refused refused) {
+  const auto attempt = [&](const char* what, const auto& step) {
+    try {
+      step();
+    } catch (const std::system_error& error) {
+      if (refused == Refused::kFails) throw;
+      host.warn() << what << " of interface '" << name << "' cannot be restored on the node: " << error.what();
+    }
+  };
+  change_link(node, link.index, {.is_up = false});
+  remove_xdp(node, link.index, link.xdp_modes);
+  for (const std::string& one : link.alternative_names)
+    if (one != name && !contains(kept.alternative_names, one)) remove_alternative_name(node, link.index, one);
+  change_link(node, link.index, difference(link, kept));
+  rename(node, link, name);
+  for (const std::string& one : kept.alternative_names)
+    if (one != name && !contains(link.alternative_names, one))
+      attempt("an alternative name", [&] { add_alternative_name(node, link.index, one); });
+  if (kept.netdev.is_up) change_link(node, link.index, {.is_up = true});
+  remove_addresses(node, link.index);
+  for (const std::string& address : kept.objects.addresses)
+    attempt("an address", [&] { add_address(node, link.index, address); });
+  for (const std::string& route : kept.objects.routes) attempt("a route", [&] { add_route(node, link.index, route); });
+  for (const std::string& neighbour : kept.objects.neighbours)
+    attempt("a neighbour", [&] { add_neighbour(node, link.index, neighbour); });
+  change_link(node, link.index, {.alias = kept.netdev.alias});
+}
+
+}  // namespace cardcage::nic

@@ -1,0 +1,21 @@
+// Makes an interface that is back on the node what it was there.
+#pragma once
+
+#include <cardcage/sdk.hpp>
+#include <string>
+
+#include "modules/nic/kept_interface.h"
+
+namespace cardcage::nic {
+
+// Undoes every step of a move, and what a pod has changed; does nothing that is done already. The alias comes last:
+// until then the interface counts as the claim's. Throws std::system_error, and cage::Error if another interface has the
+// name by now.
+enum class Refused {  // what becomes of addresses, routes, neighbours and names that the kernel refuses
+  kFails,             // restore_link() throws, and is called again
+  kIsLogged,
+};
+void restore_link(cage::Host host, NetlinkSocket& node, const Link& link, const KeptInterface& kept,
+                  const std::string& name, Refused refused);
+
+}  // namespace cardcage::nic
