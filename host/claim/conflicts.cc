@@ -33,6 +33,25 @@ void each_holder(const std::string& module, const HeldDevice& wanted, const Ledg
           if (visit(holder, held, its)) return;
 }
 
+struct Conflicts {
+  std::optional<Conflict> user, name;  // who has the device or a part of it; who has another one that had its name
+};
+// In one pass: a list of many devices asks for each of them.
+Conflicts conflicts_of(const ClaimKey& claimant, const HeldDevices& others, const HeldDevice& wanted,
+                       const Ledger& ledger) {
+  Conflicts found;
+  each_holder(others.module(), wanted, ledger, [&](const auto& holder, const HeldDevice& held, Match its) {
+    if (holder->is(claimant)) return false;
+    if (its == Match::kName && !found.name) found.name = Conflict{holder, "", wanted.allocation.device, held.device_id};
+    if (its == Match::kDevice && !may_share(held.allocation, wanted.allocation)) found.user = Conflict{holder};
+    return found.user.has_value();
+  });
+  if (found.user || wanted.allocation.admin_access) return found;
+  if (const auto ruled_out = others.ruled_out_by(wanted.device_id, claimant))
+    found.user = Conflict{ruled_out->holder, ruled_out->device->name};
+  return found;
+}
+
 }  // namespace
 
 bool may_share(const Allocation& a, const Allocation& b) {
@@ -53,7 +72,7 @@ std::optional<Conflict> find_name_conflict(const ClaimKey& claimant, const std::
                                            const HeldDevice& wanted, const Ledger& ledger) {
   std::optional<Conflict> found;
   each_holder(module, wanted, ledger, [&](const auto& holder, const HeldDevice& held, Match its) {
-    if (its == Match::kName && holder->key() != claimant)
+    if (its == Match::kName && !holder->is(claimant))
       found = Conflict{holder, "", wanted.allocation.device, held.device_id};
     return found.has_value();
   });
@@ -62,21 +81,14 @@ std::optional<Conflict> find_name_conflict(const ClaimKey& claimant, const std::
 
 std::optional<Conflict> find_user(const ClaimKey& claimant, const HeldDevices& others, const HeldDevice& wanted,
                                   const Ledger& ledger) {
-  std::optional<Conflict> found;
-  each_holder(others.module(), wanted, ledger, [&](const auto& holder, const HeldDevice& held, Match its) {
-    if (its == Match::kDevice && holder->key() != claimant && !may_share(held.allocation, wanted.allocation))
-      found = Conflict{holder};
-    return found.has_value();
-  });
-  if (found || wanted.allocation.admin_access) return found;
-  const auto ruled_out = others.ruled_out_by(wanted.device_id, claimant);
-  return ruled_out ? std::optional(Conflict{ruled_out->holder, ruled_out->device->name}) : std::nullopt;
+  return conflicts_of(claimant, others, wanted, ledger).user;
 }
 
 std::optional<Conflict> find_conflict(const ClaimKey& claimant, const HeldDevices& others, const HeldDevice& wanted,
                                       const Ledger& ledger) {
-  if (auto user = find_user(claimant, others, wanted, ledger)) return user;
-  if (auto named = find_name_conflict(claimant, others.module(), wanted, ledger)) return named;
+  const Conflicts conflicts = conflicts_of(claimant, others, wanted, ledger);
+  if (conflicts.user) return conflicts.user;
+  if (conflicts.name) return conflicts.name;
   for (const Device* const device : others.overlapping(wanted.device_id)) {
     const HeldDevice overlapping{
         .allocation = {.driver = wanted.allocation.driver, .pool = wanted.allocation.pool, .device = device->name},

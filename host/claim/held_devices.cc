@@ -52,7 +52,7 @@ std::optional<HeldDevices::Held> HeldDevices::ruled_out_by(std::string_view devi
   if (!is_partitioned(device_id)) return std::nullopt;
   const Device* const wanted = snapshot_->find(device_id);
   for (const Held& held : held())
-    if (overlap(*held.device, *wanted) && held.holder->key() != claimant) return held;
+    if (overlap(*held.device, *wanted) && !held.holder->is(claimant)) return held;
   return overdrawn(*wanted, claimant);
 }
 
@@ -95,7 +95,7 @@ std::optional<HeldDevices::Held> HeldDevices::overdrawn(const Device& wanted, co
         const long double amount = use_of(*held.device, use.set, counter);
         if (amount <= 0 || held.device->id == wanted.id || !counted.insert(held.device).second) continue;
         sum += amount;
-        if (held.holder->key() != claimant) another = held;
+        if (!held.holder->is(claimant)) another = held;
       }
       if (another && sum > amount_of(capacity->second) * kRounding) return another;
     }

@@ -88,6 +88,7 @@ struct ClaimRecord {
   std::vector<std::string> pods = {};
 
   ClaimKey key() const { return {driver, ref.uid}; }
+  bool is(const ClaimKey& other) const { return driver == other.driver && ref.uid == other.uid; }
   ServedName served() const { return served_name_from_stored(driver); }
   friend bool operator==(const ClaimRecord&, const ClaimRecord&) = default;
 };
