@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 #include <map>
+#include <span>
 
 #include "modules/common/kernel_files.h"
 
@@ -16,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kBridge = "0x06";
+constexpr ssize_t kIds = 4;  // bytes of the configuration space
 
 // The whole text as a decimal number.
 std::optional<std::uint64_t> number_of(std::string_view text) {
@@ -122,13 +124,15 @@ std::string physical_function_of(const fs::path& sysfs, const std::string& bus_i
   return target_name(path_of(sysfs, bus_id) / "physfn");
 }
 
+// The ids of a virtual function always read as ones (SR-IOV 1.1, 3.4.1.1), and its other registers do not.
 bool is_lost(const fs::path& sysfs, const std::string& bus_id) {
   const int descriptor = ::open((path_of(sysfs, bus_id) / "config").c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return false;
-  std::array<unsigned char, 4> ids{};
-  const ssize_t count = ::read(descriptor, ids.data(), ids.size());
+  std::array<unsigned char, 16> header{};
+  const ssize_t count = ::read(descriptor, header.data(), header.size());
   ::close(descriptor);
-  return count == static_cast<ssize_t>(ids.size()) && std::ranges::all_of(ids, [](auto byte) { return byte == 0xff; });
+  const auto read = std::span(header).first(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+  return count >= kIds && std::ranges::all_of(read, [](auto byte) { return byte == 0xff; });
 }
 
 PciLink link_of(const fs::path& sysfs, const std::string& bus_id) {

@@ -72,6 +72,9 @@ bool has_open(const fs::path& process, const fs::path& node, std::error_code& er
   return false;
 }
 
+// The kernel's own threads are in no other namespace than the first.
+bool shows_node(const fs::path& procfs) { return text_in(procfs / "2/comm") == "kthreadd"; }
+
 std::vector<std::string> pids_with_open(const fs::path& procfs, const fs::path& node, std::size_t most) {
   std::vector<std::string> pids;
   for (const std::string& pid : names_in(procfs)) {

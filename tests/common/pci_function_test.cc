@@ -123,5 +123,19 @@ TEST_F(PciFunction, ErrorsThatCannotBeReadAreNone) {
   EXPECT_EQ(errors_of(tree.sysfs(), kOther).fatal, std::nullopt);
 }
 
+// Source: the SR-IOV specification 1.1, 3.4.1: vendor and device id of a virtual function read as ones.
+TEST_F(PciFunction, IsLostIfAllOfItsHeaderReadsAsOnes) {
+  using namespace std::string_literals;
+  EXPECT_FALSE(is_lost(tree.sysfs(), kCard)) << "nobody knows";
+  const std::pair<std::string, bool> headers[] = {
+      {"\x86\x80\x30\x0b\x06\x04\x10\x00\x00\x00\x00\x12\x00\x00\x00\x00"s, false},
+      {"\xff\xff\xff\xff\x00\x00\x10\x00\x00\x00\x00\x12\x00\x00\x00\x00"s, false},
+      {std::string(64, '\xff'), true}};
+  for (const auto& [header, lost] : headers) {
+    tree.attribute(kCard, "config", header);
+    EXPECT_EQ(is_lost(tree.sysfs(), kCard), lost);
+  }
+}
+
 }  // namespace
 }  // namespace cardcage::hardware

@@ -1,4 +1,5 @@
-// The host as the parts of a module see it: remembers the programs and writes that it is asked for, and what containers get.
+// The host as the parts of a module see it: remembers the programs and writes that it is asked for, and what containers
+// get.
 #pragma once
 
 #include <cardcage/sdk.hpp>

@@ -23,7 +23,7 @@ TEST(BitstreamLayout, GbsBeginsWithItsGuidAndTheLengthOfTheMetadata) {
 }
 
 TEST(BitstreamLayout, GbsHasTheMetadataOfThePackager) {
-  const std::string file = make_gbs();
+  const std::string file = make_gbs({.clock_high = "312", .clock_low = "156"});
   for (const char* member :
        {R"("version": 1)", R"("platform-name": "DCP_1_0")", R"("afu-image": {)", R"("magic-no": 488605312)",
         R"("interface-uuid": "69528db6-eb31-577a-8c36-68f9faa081f6")", R"("power": 20)",

@@ -187,7 +187,7 @@ TEST_F(CatalogueTest, AManifestWhoseNameIsNoLabelIsShownWithAFault) {
 TEST_F(CatalogueTest, FaultsOfAManifestNameTheLine) {
   const std::string good = "file = \"f\"\nsha256 = \"" + sum + "\"\n";
   const std::string x = "bitstream 'x' (/C/x.toml): ";
-  const std::string keys = "description, file, sha256, interface, function, card, nodes, overlay";
+  const std::string keys = "description, file, sha256, interface, function, card, nodes, clock_as_is, overlay";
   EXPECT_EQ(fault_of_manifest(""), x + "it names no bitstream; add file = \"<its name in this folder>\"");
   EXPECT_EQ(fault_of_manifest("file = \"f\""),
             x + "it does not say which content was approved; add sha256 = \"<what sha256sum prints for f>\"");

@@ -180,6 +180,43 @@ TEST_P(FpgaClaims, APortThatTheKernelKeepsDisabledComesBackWithItsDriver) {
   EXPECT_EQ(device(kN3000).health.state, HealthState::kHealthy);
 }
 
+TEST_P(FpgaClaims, ABitstreamWhoseClockCannotBeSetIsRefusedUnlessItsManifestSaysMore) {
+  ASSERT_TRUE(start_on({fake_fpga::n3000()}));
+  GbsFile gbs;
+  gbs.interface_uuid = fake_fpga::kN3000Interface;
+  gbs.function_uuid = fake_fpga::kNlb0;
+  gbs.clock_high = "312";
+  add_gbs("fast", gbs);
+  const auto fast = claim_of("u1", {kN3000}, R"("bitstream":"fast")");
+  EXPECT_THAT(refusal_of(fast), AllOf(HasSubstr("bitstream 'fast' cannot be loaded into card 0000:3b:00.0"),
+                                      HasSubstr("a user clock of 312 MHz, which this module cannot set")));
+  EXPECT_THAT(changes(), IsEmpty());
+  add_gbs("fast", gbs, "clock_as_is = true\n");
+  ModuleClaim allowed = fast;
+  const auto prepared = prepare(allowed);
+  EXPECT_TRUE(prepared) << prepared.error().message;
+}
+
+// The kernel would crash when the descriptor is closed.
+TEST_P(FpgaClaims, ADriverIsNotUnboundWhileAPortOrTheEngineIsOpen) {
+  keeps_disabled = true;
+  ASSERT_TRUE(start_on({fake_fpga::n3000()}));
+  add_bitstream("nlb0", fake_fpga::kNlb0);
+  cards->fail_next();
+  EXPECT_THAT(refusal_of(claim_of("u1", {kN3000}, R"("bitstream":"nlb0")")), HasSubstr("reconfig CRC error"));
+  auto repairs = claim_of("u2", {kN3000}, R"("bitstream":"nlb0")");
+  for (const std::filesystem::path& node : {cards->port_node("0000:3b:00.0"), cards->fme_node("0000:3b:00.0")}) {
+    const UniqueFd held(::open(node.c_str(), O_RDWR | O_CLOEXEC));
+    ASSERT_TRUE(held) << node;
+    EXPECT_THAT(refusal_of(repairs),
+                AllOf(HasSubstr("the driver of card 0000:3b:00.0 cannot be bound anew: "),
+                      HasSubstr(node.filename().native()), HasSubstr("is in use; end the process that has it open")));
+    EXPECT_THAT(names(), Contains(kN3000)) << "the card has its driver";
+  }
+  const auto repaired = prepare(repairs);
+  ASSERT_TRUE(repaired) << repaired.error().message;
+}
+
 TEST_P(FpgaClaims, APortThatTheKernelKeepsDisabledBesideOthersSaysSo) {
   keeps_disabled = true;
   ASSERT_TRUE(start_on({fake_fpga::four_ports()}));

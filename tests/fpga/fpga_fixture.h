@@ -69,7 +69,11 @@ class FpgaFixture : public HardwareFixture {
     GbsFile gbs;
     gbs.interface_uuid = interface;
     gbs.function_uuid = function;
-    gbs.data = fake_payload(function, 5000);
+    return add_gbs(name, gbs, more);
+  }
+  // The same; `more` are lines of the manifest.
+  std::filesystem::path add_gbs(const std::string& name, GbsFile gbs, const std::string& more = {}) {
+    gbs.data = fake_payload(gbs.function_uuid, 5000);
     const std::string bytes = make_gbs(gbs);
     const std::filesystem::path file = catalogue() / (name + ".gbs");
     write(file, bytes);

@@ -32,6 +32,7 @@ class AlveoTest : public NodeFiles {
     set("xmc.u.25857/serial_num", "21320698F01S\n");
     set("drm/card1/dev", "226:1\n");
     set("drm/renderD129/dev", "226:129\n");
+    write("proc/2/comm", "kthreadd\n");
     write("sys/module/xocl/version", "2.15.225,adf27adb3cfadc6e4c41d6db814159f1329b24f3\n");
   }
 
@@ -222,6 +223,17 @@ TEST_F(AlveoTest, DoesNotResetWhatIsOpen) {
   hold("/dev/dri/renderD129");
   EXPECT_THAT(error_of(CAGE_FAILED_PRECONDITION, [&] { card()->reset(host.call()); }),
               HasSubstr("cannot be reset: it is open in process 4711 (app)"));
+  EXPECT_THAT(host.commands, IsEmpty());
+}
+
+// Processes of other PID namespaces do not show.
+TEST_F(AlveoTest, ChangesNothingWithoutTheProcessesOfTheNode) {
+  write("proc/2/comm", "pause\n");
+  EXPECT_THAT(error_of(CAGE_FAILED_PRECONDITION, [&] { card()->reset(host.call()); }),
+              HasSubstr("cannot be reset: nobody knows whether it is in use, since the daemon does not see the "
+                        "processes of the node; run it in the node's PID namespace (hostPID: true)"));
+  EXPECT_THAT(error_of(CAGE_FAILED_PRECONDITION, [&] { card()->program(host.call(), xclbin()); }),
+              HasSubstr("nobody knows whether it is in use"));
   EXPECT_THAT(host.commands, IsEmpty());
 }
 

@@ -75,6 +75,8 @@ void read_header(const OwnedFile& folder, const Manifest& manifest, Entry& entry
   const FileBytes bytes(file.size(),
                         [&](std::uint64_t offset, std::span<char> into) { return file.read(offset, into); });
   entry.bitstream = parse_bitstream(bytes);
+  if (entry.bitstream.format == Format::kRaw && entry.file.extension() == ".gbs")
+    refuse("it does not begin as a GBS file does; name the file that OPAE's packager wrote");
   add(entry.bitstream.interface_id, manifest.interface_id, "interface");
   add(entry.bitstream.function_id, manifest.function_id, "function");
   const Bitstream& bitstream = entry.bitstream;
@@ -117,6 +119,7 @@ void read_entry(const OwnedFile& folder, Entry& entry) {
   entry.file = folder.path() / manifest.file;
   entry.sha256 = manifest.sha256;
   entry.nodes = manifest.nodes;
+  entry.clock_as_is = manifest.clock_as_is;
   about(entry.name, entry.file, [&] { read_header(folder, manifest, entry); });
   about(entry.name, entry.manifest, [&] { check_raw_keys(entry, manifest); });
   if (manifest.overlay.empty()) return;

@@ -23,6 +23,7 @@ struct Entry {
   std::string sha256;              // what the file must have: 64 lower-case digits
   Bitstream bitstream;             // the header, and what the manifest adds to it
   std::vector<std::string> nodes;  // what containers get of a raw bitstream
+  bool clock_as_is = false;        // it may be loaded though the user clock that it was built for cannot be set
   std::uint64_t size = 0;          // of the file
   std::string fault;               // why it cannot be used: subject, cause, remedy; empty: usable
 };

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <boost/json/object.hpp>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
+#include <boost/json/stream_parser.hpp>
 #include <boost/json/value.hpp>
 #include <cmath>
 
@@ -16,9 +16,9 @@ namespace json = boost::json;
 
 constexpr std::string_view kGuid("\x58\x65\x6f\x6e\x46\x50\x47\x41\xb7\x47\x42\x53\x76\x30\x30\x31", 16);
 constexpr std::uint32_t kGbsMagic = 0x1d1f8680;
-constexpr std::size_t kGbsHeaderSize = 20, kMostMetadata = 4095, kMostDepth = 8;
-// OPAE's limits for a bitstream and for the user clock.
-constexpr double kMostWatts = 60, kMostMhz = 1200;
+constexpr std::size_t kGbsHeaderSize = 20, kMostMetadata = 8191, kMostDepth = 32;
+// OPAE bounds the user clock, and not the power.
+constexpr double kMostWatts = 1e6, kMostMhz = 1200;
 constexpr const char* kRebuildGbs = "; build the file again with OPAE's packager";
 
 // nullptr if there is none.
@@ -80,23 +80,24 @@ std::string function_of(const json::object& image) {
   return function;
 }
 
+// What follows the object is passed over, as OPAE does.
 json::value parse_metadata(std::string_view text) {
   json::error_code error;
   json::parse_options options;
   options.max_depth = kMostDepth;
-  json::value metadata = json::parse(text, error, {}, options);
+  json::stream_parser parser({}, options);
+  parser.write_some(text, error);
+  if (!error && !parser.done()) parser.finish(error);
   if (error) refuse("its metadata is not JSON (" + error.message() + ")" + kRebuildGbs);
+  json::value metadata = parser.release();
   if (!metadata.is_object()) refuse(std::string("its metadata is no JSON object") + kRebuildGbs);
   return metadata;
 }
 
 void take_metadata(const json::object& metadata, Bitstream& found) {
-  if (const json::value* version = member_of(metadata, "version"); version != nullptr && !version->is_int64())
-    refuse(std::string("'version' in its metadata is not a whole number") + kRebuildGbs);
-  found.platform = text_of(metadata, "platform-name");
-  if (found.platform.size() > 64 || !is_printable(found.platform))
-    refuse(std::string("'platform-name' in its metadata has more than 64 characters, or such as cannot be printed") +
-           kRebuildGbs);
+  if (const json::value* version = member_of(metadata, "version"); version != nullptr && !version->is_number())
+    refuse(std::string("'version' in its metadata is not a number") + kRebuildGbs);
+  found.platform = printable(text_of(metadata, "platform-name"), 64);
   const json::object& image = object_in(metadata, "afu-image");
   if (const json::value* magic = member_of(image, "magic-no");
       magic != nullptr && !(magic->is_int64() && magic->get_int64() == kGbsMagic))

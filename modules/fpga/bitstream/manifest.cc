@@ -97,6 +97,11 @@ const std::vector<Key>& keys() {
       {"function", [](const node& n, auto key, Manifest& m) { m.function_id = uuid_in(n, key); }},
       {"card", [](const node& n, auto key, Manifest& m) { m.card = short_text(n, key, kLongestCard); }},
       {"nodes", [](const node& n, auto key, Manifest& m) { m.nodes = nodes_in(n, key); }},
+      {"clock_as_is",
+       [](const node& n, auto key, Manifest& m) {
+         if (!n.is_boolean()) refuse_value(n, key, "true or false");
+         m.clock_as_is = n.as_boolean()->get();
+       }},
       {"overlay", [](const node& n, auto key, Manifest& m) { m.overlay = plain_name(n, key); }},
   };
   return all;

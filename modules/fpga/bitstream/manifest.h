@@ -7,6 +7,7 @@
 //   function = "UUID"               # the same
 //   card = "N3000"                  # only for cards of this model
 //   nodes = ["/dev/uio4"]           # files without a header: what containers get
+//   clock_as_is = true              # it runs with the user clock that the card has
 //   overlay = "led.dtbo"            # the same: the device-tree overlay whose firmware-name is the file
 #pragma once
 
@@ -25,6 +26,7 @@ struct Manifest {
   std::string card;                       // empty: any model
   std::vector<std::string> nodes;         // what containers get of a design for the kernel's fpga_manager
   std::string overlay;                    // a plain name, too; empty: none
+  bool clock_as_is = false;               // whatever clock it was built for
 };
 
 inline constexpr std::size_t kMostManifestBytes = 65536;

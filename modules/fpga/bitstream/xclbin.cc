@@ -1,6 +1,8 @@
 #include "modules/fpga/bitstream/xclbin.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "modules/fpga/bitstream/uuid.h"
 
@@ -8,8 +10,8 @@ namespace cardcage::fpga {
 namespace {
 
 constexpr std::string_view kXclbinMagic("xclbin2\0", 8);
-constexpr std::size_t kSignatureLength = 8, kLength = 304, kInterface = 336, kPlatform = 352, kPlatformSize = 64,
-                      kDesign = 416, kSectionCount = 448, kXclbinHeaderSize = 456;
+constexpr std::size_t kSignatureLength = 8, kLength = 304, kMode = 332, kInterface = 336, kPlatform = 352,
+                      kPlatformSize = 64, kDesign = 416, kSectionCount = 448, kXclbinHeaderSize = 456;
 constexpr std::size_t kSectionSize = 40, kSectionOffsetAt = 24, kSectionLengthAt = 32;
 constexpr std::uint32_t kMostSections = 0x10000, kSectionsPerRead = 256;
 constexpr const char* kRebuildXclbin = "; build it again with v++, or xclbinutil";
@@ -42,9 +44,28 @@ std::uint64_t end_of_sections(std::string_view head, std::uint64_t file_size) {
   return length - static_cast<std::uint64_t>(signature);
 }
 
-// Whether one of them is a design for the hardware. Every section must be inside the file.
+// HW_EMU, SW_EMU, HW_EMU_PR
+bool is_emulation(std::uint16_t mode) { return mode >= 4 && mode <= 6; }
+
+struct Section {
+  std::uint64_t offset = 0, end = 0;
+  std::uint32_t number = 0;
+};
+
+void require_apart(std::vector<Section> sections) {
+  std::ranges::sort(sections, {}, &Section::offset);
+  for (std::size_t i = 1; i < sections.size(); ++i)
+    if (sections[i].offset < sections[i - 1].end)
+      refuse("its sections " + std::to_string(sections[i - 1].number) + " and " + std::to_string(sections[i].number) +
+             " overlap" + kCopy);
+}
+
+// Whether one of them is a design for the hardware. Every section must be inside the file, behind the table and apart
+// from the others.
 bool read_sections(const FileBytes& file, std::uint32_t count, std::uint64_t end) {
   bool has_design = false;
+  const std::uint64_t begin = kXclbinHeaderSize + std::uint64_t{count} * kSectionSize;
+  std::vector<Section> sections;
   for (std::uint32_t first = 0; first < count; first += kSectionsPerRead) {
     const std::size_t wanted = std::min(count - first, kSectionsPerRead) * kSectionSize;
     const std::string table = file.at(kXclbinHeaderSize + std::uint64_t{first} * kSectionSize, wanted);
@@ -53,12 +74,15 @@ bool read_sections(const FileBytes& file, std::uint32_t count, std::uint64_t end
       const auto kind = little_endian<std::uint32_t>(table, at);
       const auto offset = little_endian<std::uint64_t>(table, at + kSectionOffsetAt);
       const auto size = little_endian<std::uint64_t>(table, at + kSectionLengthAt);
-      if (offset > end || size > end - offset)
-        refuse("section " + std::to_string(first + at / kSectionSize) + " (kind " + std::to_string(kind) +
-               ") lies outside the file" + kCopy);
+      const auto number = static_cast<std::uint32_t>(first + at / kSectionSize);
+      const std::string subject = "section " + std::to_string(number) + " (kind " + std::to_string(kind) + ")";
+      if (offset > end || size > end - offset) refuse(subject + " lies outside the file" + kCopy);
+      if (size > 0 && offset < begin) refuse(subject + " lies in the header or the table of sections" + kCopy);
+      if (size > 0) sections.push_back({.offset = offset, .end = offset + size, .number = number});
       has_design = has_design || (is_design(kind) && size > 0);
     }
   }
+  require_apart(std::move(sections));
   return has_design;
 }
 
@@ -71,6 +95,9 @@ Bitstream parse_xclbin(const FileBytes& file) {
   if (!head.starts_with(kXclbinMagic))
     refuse("it is an xclbin file of another version than 2; build it again with a v++ of 2018 or later");
   if (head.size() < kXclbinHeaderSize) refuse(std::string("it ends inside its xclbin header") + kCopy);
+  if (const auto mode = little_endian<std::uint16_t>(head, kMode); is_emulation(mode))
+    refuse("it is for emulation (mode " + std::to_string(mode) +
+           "), and no card can run it; link it for the target 'hw'");
   const std::uint64_t end = end_of_sections(head, file.size());
   const auto count = little_endian<std::uint32_t>(head, kSectionCount);
   if (count == 0 || count > kMostSections || std::uint64_t{count} * kSectionSize > end - kXclbinHeaderSize)

@@ -135,7 +135,7 @@ std::optional<Shell> read_shell(const DflEngine& engine) {
   if (!id) return std::nullopt;
   const auto four_bits = [&](unsigned lowest) { return std::to_string((*id >> lowest) & 0xf); };
   return Shell{.id = text_in(engine.folder / "bitstream_id"),
-               .version = four_bits(60) + "." + four_bits(56) + "." + four_bits(52)};
+               .version = four_bits(56) + "." + four_bits(52) + "." + four_bits(48)};
 }
 
 }  // namespace cardcage::fpga

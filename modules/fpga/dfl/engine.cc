@@ -1,12 +1,16 @@
 #include "modules/fpga/dfl/engine.h"
 
+#include <fcntl.h>
 #include <linux/fpga-dfl.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 
 #include "modules/common/kernel_files.h"
 #include "modules/common/pci_function.h"
+#include "modules/fpga/holders.h"
 #include "modules/fpga/manager/manager.h"
 
 namespace cardcage::fpga {
@@ -41,6 +45,10 @@ void require_fit(const DflCard& card, const Entry& bitstream) {
   if (bitstream.bitstream.interface_id != card.engine->interface_id)
     refuse("it was made for the interface " + bitstream.bitstream.interface_id + ", and the shell of the card has " +
            card.engine->interface_id + "; build it for this shell, or update the shell");
+  if (const auto clock = bitstream.bitstream.clock_high_mhz; clock && !bitstream.clock_as_is)
+    refuse("it was built for a user clock of " + std::to_string(*clock) +
+           " MHz, which this module cannot set, and computes wrongly with a faster one; set the clock of the card, and "
+           "then clock_as_is = true in the manifest");
 }
 
 void program_region(const cage::Call& call, const Tools& tools, const DflCard& card, unsigned port,
@@ -67,7 +75,39 @@ void program_region(const cage::Call& call, const Tools& tools, const DflCard& c
   }
 }
 
+void require_closed(const cage::Call& call, const Tools& tools, const DflCard& card, const std::string& device) {
+  std::vector<std::string> nodes;
+  for (const DflPort& port : card.ports) nodes.push_back(port.node);
+  if (card.engine) nodes.push_back(card.engine->node);
+  for (const std::string& node : nodes) {
+    const std::filesystem::path path = tools.node.devfs / node;
+    const auto refuse = [&](const std::string& why) {
+      const std::string holders = holders_of(tools.node.procfs, "/dev/" + node);
+      throw cage::Error(CAGE_FAILED_PRECONDITION, "the driver of card " + card.bus_id + " cannot be bound anew: " +
+                                                      why + (holders.empty() ? "" : "; it is open in " + holders));
+    };
+    const int descriptor = ::open(path.c_str(), O_RDWR | O_EXCL | O_CLOEXEC);
+    if (descriptor >= 0) {
+      ::close(descriptor);
+      continue;
+    }
+    if (errno == EBUSY) refuse("'" + path.native() + "' is in use; end the process that has it open");
+    // This process may not open it.
+    cage::Ioctl look;
+    look.device = device;
+    look.path = path;
+    look.request = DFL_FPGA_GET_API_VERSION;
+    look.exclusive = true;
+    try {
+      tools.host.ioctl(call, look);
+    } catch (const cage::Error& error) {
+      refuse(error.what());
+    }
+  }
+}
+
 void bind_anew(const cage::Call& call, const Tools& tools, const DflCard& card, const std::string& device) {
+  require_closed(call, tools, card, device);
   cage::FileWrite unbind;
   unbind.device = device;
   unbind.path = tools.node.sysfs / "bus/pci/drivers" / kDriver / "unbind";

@@ -19,8 +19,12 @@ void require_fit(const DflCard& card, const Entry& bitstream);
 void program_region(const cage::Call& call, const Tools& tools, const DflCard& card, unsigned port,
                     const std::string& device, const Entry& bitstream);
 
-// Unbinds the driver of the card and binds it again, and waits until its ports are back. `device` is the id of the
-// device that waits for it.
+// Throws FAILED_PRECONDITION, with the holder, if a port or the engine of the card is open: a kernel whose driver is
+// unbound then crashes when the descriptor is closed (seen with 6.12). One that is opened after the look is not seen.
+void require_closed(const cage::Call& call, const Tools& tools, const DflCard& card, const std::string& device);
+
+// Unbinds the driver of the card, of which nothing may be open, binds it again, and waits until its ports are back.
+// `device` is the id of the device that waits for it.
 //
 // Source: drivers/fpga/fpga-region.c: a programming that fails leaves the port disabled, and the port counts how often
 // it was (drivers/fpga/dfl-afu-main.c), so that neither a reset nor another programming enables it.

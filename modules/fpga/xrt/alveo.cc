@@ -8,6 +8,7 @@
 
 #include "modules/common/kernel_files.h"
 #include "modules/common/pci_function.h"
+#include "modules/common/process.h"
 #include "modules/fpga/bitstream/uuid.h"
 #include "modules/fpga/holders.h"
 #include "modules/fpga/inventory.h"
@@ -213,8 +214,7 @@ void Alveo::run(const cage::Call& call, const std::string& purpose, std::vector<
 
 void Alveo::program(const cage::Call& call, const Entry& bitstream) const {
   const std::string purpose = "bitstream '" + bitstream.name + "' cannot be loaded into card " + identity().bus_id;
-  if (const std::string users = holders(); !users.empty())
-    throw cage::Error(CAGE_UNAVAILABLE, purpose + ": it is open in " + users);
+  require_unused(purpose, CAGE_UNAVAILABLE);
   const OwnedFile checked = check_sha256(bitstream, {});
   run(call, purpose, {"program", "--device", identity().bus_id, "--user", checked.path()});
   const std::vector<std::string> loaded = functions_of(text_in(folder_ / "xclbinuuid"));
@@ -228,8 +228,7 @@ void Alveo::program(const cage::Call& call, const Entry& bitstream) const {
 // XRT itself resets a card under whoever has it open.
 void Alveo::reset(const cage::Call& call) const {
   const std::string purpose = "card " + identity().bus_id + " cannot be reset";
-  if (const std::string users = holders(); !users.empty())
-    throw cage::Error(CAGE_FAILED_PRECONDITION, purpose + ": it is open in " + users);
+  require_unused(purpose, CAGE_FAILED_PRECONDITION);
   if (!why_not_resettable().empty()) return;
   run(call, purpose, {"reset", "--device", identity().bus_id, "--force"});
   if (const std::string why = why_not_ready(); !why.empty())
@@ -243,9 +242,17 @@ std::string Alveo::why_not_resettable() const {
 
 std::string Alveo::render_node() const { return entry_in(folder_ / "drm", "renderD").filename(); }
 
-std::string Alveo::holders() const {
+// Nothing else keeps XRT from changing a card under a program.
+void Alveo::require_unused(const std::string& purpose, cage_status status) const {
   const std::string node = render_node();
-  return node.empty() ? std::string() : holders_of(tools_.node.procfs, "/dev/dri/" + node);
+  if (node.empty()) return;
+  if (!hardware::shows_node(tools_.node.procfs))
+    throw cage::Error(CAGE_FAILED_PRECONDITION,
+                      purpose +
+                          ": nobody knows whether it is in use, since the daemon does not see the processes of "
+                          "the node; run it in the node's PID namespace (hostPID: true)");
+  if (const std::string users = holders_of(tools_.node.procfs, "/dev/dri/" + node); !users.empty())
+    throw cage::Error(status, purpose + ": it is open in " + users);
 }
 
 void Alveo::add_to(cage::Edit edit, const Entry* /*loaded*/) const {

@@ -39,7 +39,7 @@ class Alveo final : public Target {
   std::string platform() const;
   std::string why_not_ready() const;
   std::string render_node() const;
-  std::string holders() const;
+  void require_unused(const std::string& purpose, cage_status status) const;
   void run(const cage::Call& call, const std::string& purpose, std::vector<std::string> arguments) const;
 
   const Tools& tools_;

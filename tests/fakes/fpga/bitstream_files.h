@@ -12,7 +12,7 @@ struct GbsFile {
   std::string interface_uuid = "69528db6-eb31-577a-8c36-68f9faa081f6";
   std::string function_uuid = "d8424dc4-a4a3-c413-f89e-433683f9040b";
   std::string platform = "DCP_1_0";
-  std::string power = "20", clock_high = "312", clock_low = "156";  // JSON values
+  std::string power = "20", clock_high = R"("auto")", clock_low = R"("auto")";  // JSON values
   std::string data = std::string(4096, '\x5a');
   std::optional<std::string> metadata;  // instead of what the members above make
 };
