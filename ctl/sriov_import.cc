@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <boost/algorithm/string/predicate.hpp>
 #include <map>
 
 #include "ctl/sriov_selectors.h"
@@ -19,13 +21,40 @@ Select read_selectors(SettingMap& resource) {
   const GivenNode given = resource.any("selectors");
   if (!given) return Select(1);
   if (given->value->kind != YamlNode::Kind::kList) return import_selectors(resource.map("selectors"));
-  if (given->value->items.empty()) return Select(1);
+  if (given->value->items.empty()) {
+    resource.record().error(*given,
+                            "the plugin refuses an empty list; write selectors, or leave the key out for every "
+                            "device");
+    return Select(1);
+  }
   Select select;
   for (SettingMap& selectors : resource.maps("selectors"))
     std::ranges::move(import_selectors(std::move(selectors)), std::back_inserter(select));
   // A table without conditions makes the others useless.
   if (std::ranges::any_of(select, &SelectTable::empty)) return Select(1);
   return select;
+}
+
+// The plugin offers no function without a driver.
+Select with_driver(Select select) {
+  for (SelectTable& table : select) table.try_emplace("attributes.driver", std::vector<SelectValue>{"*"});
+  return select;
+}
+
+// The names of the settings as they are documented: the plugin is written in Go, whose JSON ignores their case.
+void correct_names(YamlNode& node) {
+  static constexpr std::array kNames{"resourceList",    "resourceName",   "resourcePrefix", "deviceType", "selectors",
+                                     "excludeTopology", "additionalInfo", "vendors",        "devices",    "drivers",
+                                     "pciAddresses",    "acpiIndexes",    "linkTypes",      "pfNames",    "rootDevices",
+                                     "isRdma",          "ddpProfiles",    "pKeys",          "vdpaType",   "auxTypes",
+                                     "needVhostNet"};
+  for (YamlNode& item : node.items) correct_names(item);
+  for (YamlMember& member : node.members) {
+    const auto* const known = std::ranges::find_if(
+        kNames, [&](std::string_view name) { return boost::algorithm::iequals(name, member.name); });
+    if (known != kNames.end() && node.find(*known) == nullptr) member.name = *known;
+    if (member.name != "additionalInfo") correct_names(member.value);
+  }
 }
 
 // The rules of the resources, in their order: a device goes to the first that selects it, as it does in the plugin.
@@ -94,10 +123,8 @@ class Rules {
                                      takes_every_device_));
     std::vector<TomlLine> lines{{"api = \"device-plugin\"", ""}};
     lines.push_back({fmt::format("resource = {}", toml_string(resource)), name.path});
-    if (select.front().empty())
-      takes_every_device_ = resource;
-    else
-      lines.push_back({"select = " + toml_select(select), from});
+    if (select.front().empty()) takes_every_device_ = resource;
+    lines.push_back({"select = " + toml_select(with_driver(select)), from});
     tables_.push_back({"[[module.serve]]", std::move(lines)});
   }
 
@@ -159,7 +186,9 @@ ImportDraft import_sriov(const YamlNode& document, const std::string& chosen, Im
     }
     return import_sriov(*inner, "", record);
   }
-  if (document.find("resourceList") == nullptr) {
+  YamlNode corrected = document;
+  correct_names(corrected);
+  if (corrected.find("resourceList") == nullptr) {
     record.error(document.position,
                  "this file has no resourceList; import the plugin's ConfigMap (kubectl get configmap -o yaml), or the "
                  "JSON of one of its keys");
@@ -169,7 +198,7 @@ ImportDraft import_sriov(const YamlNode& document, const std::string& chosen, Im
     record.error(document.position, "--config chooses a key of a ConfigMap, and this file is none; leave it out");
     return {};
   }
-  return import_list(SettingMap(record, &document), record);
+  return import_list(SettingMap(record, &corrected), record);
 }
 
 }  // namespace cardcage

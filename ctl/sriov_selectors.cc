@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <bitset>
 #include <charconv>
-#include <map>
+#include <set>
 
 #include "ctl/import_toml.h"
 #include "host/core/ascii.h"
@@ -42,38 +42,6 @@ std::string exact(std::string_view text) {
   return pattern;
 }
 
-bool is_regular_expression(std::string_view text) { return text.find_first_of("*+?()[]{}|^$\\") != text.npos; }
-
-// The plugin also reads names and addresses of cards as regular expressions, which match anywhere in the text. Nothing
-// if a pattern cannot say the same.
-std::optional<std::string> pattern_of(std::string_view text) {
-  if (!is_regular_expression(text)) return exact(text);
-  const bool begins = text.starts_with('^'), ends = text.ends_with('$');
-  text = text.substr(begins ? 1 : 0);
-  text = text.substr(0, text.size() - (ends && !text.empty() ? 1 : 0));
-  std::string pattern = begins ? "" : "*";
-  while (!text.empty()) {
-    std::size_t size = 1;
-    if (text.starts_with(".*")) {
-      if (!pattern.ends_with('*')) pattern += '*';
-      size = 2;
-    } else if (text.front() == '.') {
-      pattern += '?';
-    } else if (text.front() == '[') {
-      size = text.find(']') + 1;
-      const std::string_view choice = text.substr(0, size);
-      if (size < 3 || choice.substr(1, size - 2).find_first_of("^[\\!") != std::string_view::npos) return std::nullopt;
-      pattern += choice;
-    } else if (is_letter(text.front()) || is_digit(text.front()) || std::string_view("-_:").contains(text.front())) {
-      pattern += text.front();
-    } else {
-      return std::nullopt;
-    }
-    text.remove_prefix(size);
-  }
-  return ends || pattern.ends_with('*') ? pattern : pattern + '*';
-}
-
 template <class T>
 std::optional<T> number_of(std::string_view text) {
   T number = 0;
@@ -104,16 +72,20 @@ std::vector<SelectValue> values_of(const Numbers& numbers) {
   return values;
 }
 
-// The table that asks for both. Nothing if no device can meet both. If both have a key, its values in `a` are exact.
+// Whether one value selects what the other does. Texts are exact, and some are patterns of one text.
+bool agree(const SelectValue& value, const SelectValue& pattern) {
+  const auto *text = std::get_if<std::string>(&value), *other = std::get_if<std::string>(&pattern);
+  return text != nullptr && other != nullptr ? *text == *other || matches_glob(*other, *text) : value == pattern;
+}
+
+// The table that asks for both. Nothing if no device can meet both.
 std::optional<SelectTable> both(const SelectTable& a, const SelectTable& b) {
   SelectTable table = a;
   for (const auto& [key, patterns] : b) {
     const auto [entry, is_new] = table.emplace(key, patterns);
     if (is_new) continue;
     std::erase_if(entry->second, [&](const SelectValue& value) {
-      return std::ranges::none_of(patterns, [&](const SelectValue& pattern) {
-        return matches_glob(std::get<std::string>(pattern), std::get<std::string>(value));
-      });
+      return std::ranges::none_of(patterns, [&](const SelectValue& pattern) { return agree(value, pattern); });
     });
     if (entry->second.empty()) return std::nullopt;
   }
@@ -132,8 +104,8 @@ class Selectors {
     add_values("pciAddresses", "pci", [](const std::string& address) { return exact(lower(address)); });
     add_acpi_indexes();
     add_values("linkTypes", "attributes.encapsulation", exact);
-    add_functions("pfNames", "attributes.pfName", "attributes.ifName");
-    add_functions("rootDevices", "attributes.pfPciAddress", "pci");
+    add_functions("pfNames", "attributes.pfName");
+    add_functions("rootDevices", "attributes.pfPciAddress");
     add_rdma();
     for (const char* key : {"ddpProfiles", "pKeys"})
       if (const auto given = texts(key)) lose(*given);
@@ -170,7 +142,8 @@ class Selectors {
       for (const SelectTable& choice : choices)
         if (auto merged = both(table, choice)) narrowed.push_back(*std::move(merged));
     if (narrowed.empty() && !select_.empty())
-      record_.say(Fate::kNote, given, "no device can match it and pciAddresses, so these selectors are left out");
+      record_.say(Fate::kNote, given,
+                  "no device can match it and the selectors before it, so these selectors are left out");
     select_ = std::move(narrowed);
   }
 
@@ -215,45 +188,44 @@ class Selectors {
     if (given->value) demand(*given, {{{"attributes.rdma", {true}}}});
   }
 
-  // "ens1f0" is a card without virtual functions, or all virtual functions of it; "ens1f0#0,2-4" are those with these
-  // numbers. `of_virtual` has the card in a virtual function, and `own` in the card.
-  void add_functions(std::string_view key, const char* of_virtual, const char* own) {
+  // "ens1f0" is every virtual function of the card, "ens1f0#0,2-4" are those with these numbers. The plugin compares
+  // whole names and ignores the case; the first entry for a card counts.
+  void add_functions(std::string_view key, const char* of_virtual) {
     const auto given = texts(key);
     if (!given) return;
     std::vector<SelectValue> cards;
-    std::map<std::string, Numbers> numbered;
+    std::set<std::string> seen;
+    Select choices;
     for (const std::string& value : given->value) {
       const std::string_view text = value;
       const auto hash = text.find('#');
-      const auto card = pattern_of(text.substr(0, hash));
-      if (!card)
-        record_.say(Fate::kNoCounterpart, *given,
-                    fmt::format("'{}' is a regular expression that no pattern with * and ? replaces, so its devices "
-                                "are left out; write the names",
-                                value));
-      else if (hash == std::string_view::npos)
-        cards.emplace_back(*card);
-      else if (!add_numbers(text.substr(hash + 1), numbered[*card]))
+      const std::string card(text.substr(0, hash));
+      Numbers numbers;
+      if (hash != std::string_view::npos && !add_numbers(text.substr(hash + 1), numbers))
         record_.error(*given, fmt::format("'{}' does not end in numbers of virtual functions; write them like #0,2-4, "
                                           "each less than {}",
                                           value, kMaxVirtualFunctions));
+      if (!seen.insert(lower(card)).second) {
+        record_.say(Fate::kNote, *given,
+                    fmt::format("the plugin uses the first entry for '{}' alone, and so does this", card));
+        continue;
+      }
+      const std::vector<SelectValue> spellings = spellings_of(card);
+      if (hash == std::string_view::npos)
+        std::ranges::copy(spellings, std::back_inserter(cards));
+      else
+        choices.push_back({{of_virtual, spellings}, {"attributes.vfIndex", values_of(numbers)}});
     }
-    Select choices;
-    if (!cards.empty()) {
-      choices.push_back({{of_virtual, cards}});
-      choices.push_back({{"attributes.type", {"pf"}}, {own, cards}});
-    }
-    for (const auto& [card, numbers] : numbered)
-      choices.push_back({{of_virtual, {card}}, {"attributes.vfIndex", values_of(numbers)}});
-    if (choices.empty()) {
-      is_lost_ = true;
-      return;
-    }
+    if (!cards.empty()) choices.insert(choices.begin(), {{of_virtual, cards}});
     demand(*given, choices);
-    if (std::ranges::all_of(given->value, is_regular_expression)) return record_.say(Fate::kTranslated, *given);
-    record_.say(Fate::kNote, *given,
-                "the whole text must match; the plugin takes cards that have it anywhere in their name or address, "
-                "too");
+    record_.say(Fate::kTranslated, *given);
+  }
+
+  // As it is, and in lower case, as the kernel and udev name cards.
+  static std::vector<SelectValue> spellings_of(const std::string& card) {
+    std::vector<SelectValue> spellings{exact(card)};
+    if (lower(card) != card) spellings.emplace_back(exact(lower(card)));
+    return spellings;
   }
 
   template <class T>

@@ -27,7 +27,7 @@ void describe(const Netdev& netdev, cage::Device& device) {
 
 // What its virtual functions tell of a physical function. It is read once for all of them.
 struct Physical {
-  std::string interface;                         // empty if it has none on the node
+  std::string interface, encapsulation;          // empty if it has none on the node
   std::map<std::string, std::int64_t> virtuals;  // their numbers, by bus id
 };
 
@@ -35,14 +35,17 @@ Physical read_physical(const hardware::Node& node, const std::string& bus_id) {
   Physical physical;
   for (std::string& function : hardware::virtual_functions_of(node.sysfs, bus_id))
     physical.virtuals.try_emplace(std::move(function), static_cast<std::int64_t>(physical.virtuals.size()));
-  if (const auto netdevs = netdevs_at(node.sysfs, path_of(node.sysfs, bus_id)); !netdevs.empty())
+  if (const auto netdevs = netdevs_at(node.sysfs, path_of(node.sysfs, bus_id)); !netdevs.empty()) {
     physical.interface = netdevs.front().name;
+    physical.encapsulation = encapsulation_of(netdevs.front());
+  }
   return physical;
 }
 
 void describe_virtual_function(const Nic& nic, const Physical& physical, cage::Device& device) {
   device.attribute("pfPciAddress", nic.physical);
   add_text(device, "pfName", physical.interface);
+  if (!nic.netdev) add_text(device, "encapsulation", physical.encapsulation);
   if (const auto number = physical.virtuals.find(nic.bus_id); number != physical.virtuals.end())
     device.attribute("vfIndex", number->second);
 }

@@ -95,13 +95,14 @@ TEST(ImportSriovTest, TheGoldenConfigurationServesTheDevicesOfThePlugin) {
     EXPECT_EQ(resource_for(virtual_function(number, {{"rdma", true}}), rules), resource) << number;
   EXPECT_EQ(resource_for(virtual_function(0), rules), "intel.com/all") << "without RDMA";
   EXPECT_EQ(resource_for(virtual_function(7, {{"rdma", true}, {"pfName", "ens2f0"}}), rules), "example.com/mlnx_rdma");
-  EXPECT_EQ(resource_for(card({{"rdma", true}, {"ifName", "ens2f0"}}), rules), "example.com/mlnx_rdma");
+  EXPECT_EQ(resource_for(card({{"rdma", true}, {"ifName", "ens2f0"}}), rules), "intel.com/all");
   EXPECT_EQ(resource_for(card({{"rdma", true}}), rules), "intel.com/all");
   EXPECT_EQ(
       resource_for(virtual_function(5, {{"pfPciAddress", "0000:86:00.0"}, {"encapsulation", "infiniband"}}), rules),
       "example.com/mlnx_rdma");
   EXPECT_EQ(resource_for(function("pf", "0000:02:00.0", {{"driver", "vfio-pci"}}), rules), "intel.com/dpdk");
-  EXPECT_EQ(resource_for(card({{"driver", "iavf"}, {"ifName", "ens4f0np0"}}), rules), "intel.com/vdpa_or_port");
+  EXPECT_EQ(resource_for(virtual_function(0, {{"driver", "iavf"}, {"pfName", "ens4f0"}}), rules),
+            "intel.com/vdpa_or_port");
 }
 
 TEST(ImportSriovTest, TheDocumentationShowsWhatIsWritten) {
@@ -138,7 +139,7 @@ TEST(ImportSriovTest, EachSelectorSelects) {
         R"({"rootDevices": ["0000:01:00.0"]})", R"({"rootDevices": ["0000:01:00.0#0,2-7"]})",
         R"({"linkTypes": ["infiniband", "ether"]})", R"({"isRdma": true})", R"({"isRdma": false})",
         R"({"acpiIndexes": ["101", "3"]})", R"({"vendors": [], "drivers": []})",
-        R"([{"vendors": ["8086"]}, {"vendors": ["15b3"]}])", "[]"})
+        R"([{"vendors": ["8086"]}, {"vendors": ["15b3"]}])"})
     EXPECT_TRUE(is_selected(selected, device)) << selected;
   for (const std::string other : {R"({"devices": ["101d"]})", R"({"pciAddresses": ["0000:01:10.4"]})",
                                   R"({"pfNames": ["ens1f1", "ens1"]})", R"({"rootDevices": ["0000:02:00.0"]})",
@@ -150,11 +151,11 @@ TEST(ImportSriovTest, EachSelectorSelects) {
 }
 
 TEST(ImportSriovTest, RangesNameVirtualFunctions) {
-  const std::string selectors = R"([{"pfNames": ["ens1f0#1,3-4", "ens1f0#3,6"]}])";
+  const std::string selectors = R"([{"pfNames": ["ens1f0#1,3-4"]}])";
   EXPECT_THAT(select_of(selectors),
-              ElementsAre(SelectTable{
-                  {"attributes.pfName", {"ens1f0"}},
-                  {"attributes.vfIndex", {std::int64_t{1}, std::int64_t{3}, std::int64_t{4}, std::int64_t{6}}}}));
+              ElementsAre(SelectTable{{"attributes.driver", {"*"}},
+                                      {"attributes.pfName", {"ens1f0"}},
+                                      {"attributes.vfIndex", {std::int64_t{1}, std::int64_t{3}, std::int64_t{4}}}}));
   EXPECT_FALSE(is_selected(selectors, card())) << "a card has no number";
   for (const std::string range : {"#", "#x", "#3-1", "#1-", "#-1", "#1,", "#,1", "#1#2", "#4096", "#99999999999"}) {
     const Ended ended = import_sriov(resource_with(R"({"pfNames": ["e)" + range + R"("]})"));
@@ -163,39 +164,75 @@ TEST(ImportSriovTest, RangesNameVirtualFunctions) {
   }
 }
 
-TEST(ImportSriovTest, ACardWithoutVirtualFunctionsIsItsOwn) {
-  EXPECT_TRUE(is_selected(R"({"pfNames": ["ens1f0"]})", card()));
-  EXPECT_TRUE(is_selected(R"({"rootDevices": ["0000:01:00.0"]})", card()));
-  EXPECT_TRUE(is_selected(R"({"pfNames": ["ens1f0"], "rootDevices": ["0000:01:00.0"]})", card()));
-  EXPECT_FALSE(is_selected(R"({"pfNames": ["ens1f0"], "rootDevices": ["0000:02:00.0"]})", card()));
+// Since its version 3.5.
+TEST(ImportSriovTest, ACardWithoutVirtualFunctionsIsNotSelectedByItsName) {
+  for (const std::string selectors : {R"({"pfNames": ["ens1f0"]})", R"({"rootDevices": ["0000:01:00.0"]})"}) {
+    EXPECT_FALSE(is_selected(selectors, card())) << selectors;
+    EXPECT_TRUE(is_selected(selectors, virtual_function(0))) << selectors;
+  }
   EXPECT_FALSE(is_selected(R"({"pfNames": ["ens1f0"]})", virtual_function(0, {{"pfName", "x"}, {"ifName", "ens1f0"}})));
+}
+
+// Both have the condition vfIndex.
+TEST(ImportSriovTest, NumbersOfNamesAndOfAddressesMustBothMatch) {
+  const std::string selectors = R"({"pfNames": ["ens1f0#0-3"], "rootDevices": ["0000:01:00.0#2-5"]})";
+  for (const auto& [number, selected] :
+       {std::pair(1, false), std::pair(2, true), std::pair(3, true), std::pair(4, false)})
+    EXPECT_EQ(is_selected(selectors, virtual_function(number)), selected) << number;
+  const Ended none = import_sriov(resource_with(R"({"pfNames": ["ens1f0#0"], "rootDevices": ["0000:01:00.0#1"]})"));
+  EXPECT_EQ(none.code, 4);
+  EXPECT_THAT(none.err, HasSubstr("no device can match it and the selectors before it"));
+}
+
+TEST(ImportSriovTest, TheFirstEntryForACardCounts) {
+  for (const std::string selectors :
+       {R"({"pfNames": ["ens1f0#0", "ens1f0#2"]})", R"({"pfNames": ["ens1f0#0", "ENS1F0"]})"}) {
+    EXPECT_TRUE(is_selected(selectors, virtual_function(0))) << selectors;
+    EXPECT_FALSE(is_selected(selectors, virtual_function(2))) << selectors;
+  }
+  EXPECT_TRUE(is_selected(R"({"pfNames": ["ens1f0", "ens1f0#2"]})", virtual_function(0)));
+  EXPECT_THAT(import_sriov(resource_with(R"({"pfNames": ["ens1f0#0", "ens1f0#2"]})")).err,
+              HasSubstr("pfNames: note: the plugin uses the first entry for 'ens1f0' alone"));
+}
+
+TEST(ImportSriovTest, FunctionsWithoutADriverAreNotThePlugins) {
+  Device bare = virtual_function(0);
+  NicAttributes attributes;
+  for (const auto& [name, value] : bare.attributes)
+    if (name != "driver") attributes.emplace(name, value);
+  const Device without = function("vf", "0000:01:10.0", attributes);
+  for (const std::string selectors : {R"({"vendors": ["15b3"]})", "{}"}) {
+    EXPECT_TRUE(is_selected(selectors, bare)) << selectors;
+    EXPECT_FALSE(is_selected(selectors, without)) << selectors;
+  }
+}
+
+TEST(ImportSriovTest, TheCaseOfKeysDoesNotMatter) {
+  const Ended ended = import_sriov(
+      R"({"ResourceList": [{"RESOURCENAME": "r", "Selectors": {"IsRdma": true, "PfNames": ["ens1f0"]}}]})");
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  const auto rules = read_rules(ended.out);
+  ASSERT_EQ(rules.size(), 1u);
+  EXPECT_TRUE(matches(rules[0].select, virtual_function(0, {{"rdma", true}})));
+  EXPECT_FALSE(matches(rules[0].select, virtual_function(0)));
 }
 
 TEST(ImportSriovTest, AddressesOfFunctionsAndOfCardsMustBothMatch) {
   const std::string selectors =
       R"({"pciAddresses": ["0000:01:00.0", "0000:01:10.0", "0000:02:00.0"], "rootDevices": ["0000:01:00.0"]})";
   EXPECT_TRUE(is_selected(selectors, virtual_function(0)));
-  EXPECT_TRUE(is_selected(selectors, card()));
+  EXPECT_FALSE(is_selected(selectors, card()));
   EXPECT_FALSE(is_selected(selectors, virtual_function(1)));
   EXPECT_FALSE(is_selected(selectors, function("pf", "0000:02:00.0", {})));
 }
 
-TEST(ImportSriovTest, NamesOfCardsMayBeRegularExpressions) {
-  const auto selects = [](const std::string& pattern, const std::string& name) {
-    return is_selected(R"({"pfNames": [")" + pattern + R"("]})", card({{"ifName", name}}));
-  };
-  EXPECT_TRUE(selects("ens.*f0", "ens12f0np0")) << "it may match anywhere";
-  EXPECT_FALSE(selects("ens.*f0$", "ens12f0np0"));
-  EXPECT_TRUE(selects("^ens[0-2]f.$", "ens1f3"));
-  EXPECT_FALSE(selects("^ens[0-2]f.$", "ens3f3"));
-  EXPECT_FALSE(selects("^ens[0-2]f.$", "xens1f3"));
-  for (const std::string pattern :
-       {"ens[0-9]+f0", "(ens1|ens2)f0", "ens1f0|ens2f0", "ens\\\\d", "ens[^0]", "ens[", "a*"}) {
-    const Ended ended = import_sriov(resource_with(R"([{"pfNames": [")" + pattern + R"("]}, {"pfNames": ["eth0"]}])"));
-    EXPECT_EQ(ended.code, 4) << pattern;
-    EXPECT_THAT(ended.err, HasSubstr("is a regular expression that no pattern")) << pattern;
-    EXPECT_FALSE(matches(read_rules(ended.out).at(0).select, card())) << pattern;
-  }
+TEST(ImportSriovTest, NamesOfCardsMatchWholeWhateverTheirCase) {
+  EXPECT_TRUE(is_selected(R"({"pfNames": ["ENS1F0"]})", virtual_function(0)));
+  EXPECT_TRUE(is_selected(R"({"pfNames": ["Ens1f0#0"]})", virtual_function(0)));
+  EXPECT_TRUE(
+      is_selected(R"({"rootDevices": ["0000:0A:00.0"]})", virtual_function(0, {{"pfPciAddress", "0000:0a:00.0"}})));
+  for (const std::string name : {"ens1", "ens.*", "ens1f0np0", "ens1f?"})
+    EXPECT_FALSE(is_selected(R"({"pfNames": [")" + name + R"("]})", virtual_function(0))) << name;
 }
 
 TEST(ImportSriovTest, SpecialCharactersOfPatternsAreOrdinary) {
@@ -217,7 +254,8 @@ TEST(ImportSriovTest, SelectorsThatCannotBeTranslatedAreLeftOut) {
     EXPECT_THAT(alone.err, HasSubstr("resourceList[0].resourceName: no counterpart: none of its selectors is left"));
     const Ended beside = import_sriov(resource_with("[" + object + R"(, {"vendors": ["8086"]}])"));
     EXPECT_EQ(beside.code, 4) << selector;
-    EXPECT_THAT(read_rules(beside.out).at(0).select, ElementsAre(SelectTable{{"attributes.vendor", {"0x8086"}}}));
+    EXPECT_THAT(read_rules(beside.out).at(0).select,
+                ElementsAre(SelectTable{{"attributes.driver", {"*"}}, {"attributes.vendor", {"0x8086"}}}));
   }
 }
 
@@ -252,7 +290,7 @@ TEST(ImportSriovTest, NothingIsLeftBehindAResourceThatTakesEveryDevice) {
   EXPECT_EQ(ended.code, 0);
   const auto rules = read_rules(ended.out);
   ASSERT_EQ(rules.size(), 1u);
-  EXPECT_THAT(rules[0].select, ElementsAre(SelectTable()));
+  EXPECT_THAT(rules[0].select, ElementsAre(SelectTable{{"attributes.driver", {"*"}}}));
   EXPECT_THAT(ended.err, HasSubstr("resourceList[1].resourceName: note: 'intel.com/all' before it takes every device"));
 }
 
@@ -286,6 +324,7 @@ TEST(ImportSriovTest, MistakesAreErrors) {
            {"resourceList: [{resourceName: r, selectors: {drivers: ['']}}]", "drivers: a value is empty"},
            {"resourceList: [{resourceName: r, selectors: {acpiIndexes: [x]}}]", "acpiIndexes: 'x' is not a number"},
            {"resourceList: [{resourceName: r, selectors: {vdpaType: x}}]", "'x' is none of the values"},
+           {"resourceList: [{resourceName: r, selectors: []}]", "selectors: the plugin refuses an empty list"},
        }) {
     const Ended ended = import_sriov(text);
     EXPECT_EQ(ended.code, 1) << text;
