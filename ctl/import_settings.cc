@@ -4,7 +4,7 @@
 #include <charconv>
 #include <utility>
 
-#include "ctl/print.h"
+#include "host/model/text_rules.h"
 #include "host/core/nearest.h"
 #include "host/model/text_rules.h"
 

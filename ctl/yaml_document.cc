@@ -1,10 +1,12 @@
 #include "ctl/yaml_document.h"
 
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <exception>
 #include <set>
+#include <sstream>
 
 #include "host/core/utf8.h"
 
@@ -24,6 +26,22 @@ SourcePosition position_of(const YAML::Mark& mark, const std::string& file) {
   if (mark.is_null()) return {file, 0, 0};
   return {file, static_cast<std::uint32_t>(mark.line + 1), static_cast<std::uint32_t>(mark.column + 1)};
 }
+
+// A document of which only the start counts. YAML::LoadAll does not end for some texts, such as "{a: b}, c", of which
+// it reads empty documents for ever.
+struct Document : YAML::EventHandler {
+  YAML::Mark start;
+
+  void OnDocumentStart(const YAML::Mark& mark) override { start = mark; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+};
 
 class Converter {
  public:
@@ -96,12 +114,15 @@ std::expected<YamlNode, ConfigErrors::Entry> read_yaml(std::string_view text, co
   if (const SourcePosition foreign = first_foreign_byte(text, file); foreign.line != 0)
     return std::unexpected(ConfigErrors::Entry{foreign, "not UTF-8; save the file in that encoding"});
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
-    if (documents.empty()) return YamlNode{.position = {file, 1, 1}};
-    if (documents.size() > 1)
-      return std::unexpected(ConfigErrors::Entry{position_of(documents[1].Mark(), file),
+    const std::string copy(text);
+    std::istringstream stream(copy);
+    YAML::Parser parser(stream);
+    Document first, second;
+    if (!parser.HandleNextDocument(first)) return YamlNode{.position = {file, 1, 1}};
+    if (parser.HandleNextDocument(second))
+      return std::unexpected(ConfigErrors::Entry{position_of(second.start, file),
                                                  "a second document begins here; put each into a file of its own"});
-    return Converter(file).convert(documents.front());
+    return Converter(file).convert(YAML::Load(copy));
   } catch (const Refused& refused) {
     return std::unexpected(refused.entry);
   } catch (const YAML::Exception& error) {

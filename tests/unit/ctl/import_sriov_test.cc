@@ -311,6 +311,7 @@ TEST(ImportSriovTest, MistakesAreErrors) {
            {"version: v1", "this file has no resourceList"},
            {"", "this file has no resourceList"},
            {"- 1", "this file has no resourceList"},
+           {"{a: b}, c", "a second document begins here"},
            {"kind: ConfigMap", "this ConfigMap has no data"},
            {"kind: ConfigMap\ndata: {config.json: '{'}", "data.config.json:1:"},
            {"resourceList: [{selectors: {}}]", "a resource needs a resourceName"},

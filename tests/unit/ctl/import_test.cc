@@ -349,7 +349,7 @@ const Mistake kMistakes[] = {
     {"OnlyAComment", "# nothing\n", "stdin"},
     {"ListAtTheTop", "- version: v1\n", "stdin:1:1: expected a map at the top, KEY: VALUE on each line"},
     {"TextAtTheTop", "hello\n", "stdin:1:1: expected a map at the top"},
-    {"TwoDocuments", "version: v1\n---\nversion: v1\n", "stdin:3:1: a second document begins here; put each"},
+    {"TwoDocuments", "version: v1\n---\nversion: v1\n", "stdin:2:1: a second document begins here; put each"},
     {"SameKeyTwice", "version: v1\nversion: v1\n", "stdin:2:1: the key 'version' stands there twice; remove one"},
     {"KeyIsAList", "? [a]\n: b\n", "stdin:1:3: a key is not a plain word"},
     {"UnknownVersion", "version: v2\n", "stdin:1:1: version: 'v2' is not known; this command reads version v1"},
