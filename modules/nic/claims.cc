@@ -92,6 +92,15 @@ void require_unused(const KeptInterface& kept, const NodeLinks& links) {
                                                     "' stays with the node: " + reason);
 }
 
+// Who has one virtual function of a group has them all, and another claim's program would not be able to open it.
+void require_own_group(const hardware::Node& node, const std::string& bus_id) {
+  if (hardware::physical_function_of(node.sysfs, bus_id).empty()) return;
+  for (const std::string& other : hardware::iommu_neighbours_of(node.sysfs, bus_id))
+    if (!hardware::physical_function_of(node.sysfs, other).empty())
+      throw cage::Error(CAGE_FAILED_PRECONDITION, "virtual function " + bus_id + " shares its IOMMU group with " +
+                                                      other + ", so who gets one gets both; use a slot with ACS");
+}
+
 }  // namespace
 
 void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) {
@@ -108,6 +117,8 @@ void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edi
   give_functions(call, claim);
   for (const cage::Allocation& allocation : claim.allocations())
     add_edits(allocation, claim.resource(), edits.of(allocation));
+  for (const cage::Allocation& allocation : claim.allocations())
+    device_info_.write(claim.resource(), allocation.device(), rdma_of(allocation.device()));
   std::string state = to_state(interfaces);
   if (state.size() > kMostState)
     throw cage::Error(CAGE_FAILED_PRECONDITION,
@@ -127,6 +138,8 @@ void Claims::unprepare(const cage::Call& call, const cage::Claim& claim) {
       if (!first) first = std::current_exception();
     }
   };
+  for (const cage::Allocation& allocation : claim.allocations())
+    device_info_.remove(claim.resource(), allocation.device());
   for (const VfChange& change : changes_in(claim)) attempt([&] { undo(node_, change); });
   const std::vector<KeptInterface> interfaces = interfaces_in(claim);
   const auto functions = functions_in(claim);
@@ -194,6 +207,7 @@ std::vector<std::string> Claims::lines_for(const cage::Claim& claim, const std::
           CAGE_INVALID_ARGUMENT,
           "mode Vfio takes the device from its user, and a claim with admin access must not; leave it out");
     require_at_home(node_, allocation.device());
+    require_own_group(node_, bus_id);
     for (const std::string& function : passthrough_.functions_with(bus_id))
       lines.push_back(std::string(allocation.device()) + " " + function + "\n");
   }

@@ -11,6 +11,7 @@
 #include "modules/common/function_reset.h"
 #include "modules/common/node.h"
 #include "modules/common/passthrough.h"
+#include "modules/nic/device_info.h"
 #include "modules/nic/hand_over.h"
 #include "modules/nic/lent_interfaces.h"
 #include "modules/nic/node_links.h"
@@ -21,8 +22,9 @@ namespace cardcage::nic {
 // What the operator has chosen.
 struct ClaimPolicy {
   Choice choice;
-  std::string vfio_driver;  // the one that the passthrough binds
-  bool resets = true;       // virtual functions are reset when their claim ends
+  std::string vfio_driver;            // the one that the passthrough binds
+  bool resets = true;                 // virtual functions are reset when their claim ends
+  std::filesystem::path device_info;  // the folder of the files for CNI plugins
 };
 
 class Claims {
@@ -33,7 +35,8 @@ class Claims {
         passthrough_(std::move(passthrough)),
         policy_(std::move(policy)),
         function_reset_(host_, node_.sysfs),
-        hand_over_(host_, node_) {}
+        hand_over_(host_, node_),
+        device_info_(host_, node_, policy_.device_info) {}
 
   // [any-thread] Calls for different claims may overlap.
   void prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits);
@@ -62,6 +65,7 @@ class Claims {
   const ClaimPolicy policy_;
   const hardware::FunctionReset function_reset_;
   const HandOver hand_over_;
+  const DeviceInfo device_info_;
   std::atomic<bool> reset_refused_ = false;  // by the configuration, which is logged once
   LentInterfaces lent_;
 };

@@ -86,7 +86,7 @@ void report_devices(const Inventory& inventory, const hardware::Node& node, cons
     if (!nic.rdma.empty()) device.attribute("rdmaDevice", nic.rdma.front().filename().native());
     if (nic.netdev) describe(*nic.netdev, device);
     if (!nic.bus_id.empty()) {
-      device.pci(nic.bus_id);
+      device.pci(nic.bus_id).attribute("k8s.cni.cncf.io/deviceID", nic.bus_id);
       describe_function(nic, node, passthrough, device);
       if (const auto mode = inventory.eswitch_modes.find(card_of(nic)); mode != inventory.eswitch_modes.end())
         device.attribute("eswitchMode", mode->second);

@@ -29,6 +29,8 @@ class Module final : public cage::Module {
   static constexpr auto declared_uevents = cage::texts("pci", "net", "infiniband", "vdpa");
   static constexpr auto& declared_causes = kDeclaredCauses;
   static constexpr cage::Option declared_options[] = {
+      cage::Option::text("device_info", "/var/run/k8s.cni.cncf.io/devinfo",
+                         "where Multus and CNI plugins look for files about devices of resources, if it is there"),
       cage::Option::list("keep", "[]", "interfaces that stay with the node, beside those that it uses: [\"eth1\"]"),
       cage::Option::list("interfaces", "[]",
                          "interfaces that are offered without a PCI function, or with an address: [\"veth-pod*\"]"),
@@ -47,7 +49,8 @@ class Module final : public cage::Module {
         claims_(host, node_, passthrough_,
                 {.choice = choice_of(options),
                  .vfio_driver = std::string(options.text("vfio_driver")),
-                 .resets = options.boolean("reset_on_release")}) {}
+                 .resets = options.boolean("reset_on_release"),
+                 .device_info = std::filesystem::path(options.text("device_info"))}) {}
 
   void start(const cage::Call&) override {
     links_.start();

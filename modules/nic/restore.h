@@ -9,8 +9,8 @@
 namespace cardcage::nic {
 
 // Undoes every step of a move, and what a pod has changed; does nothing that is done already. The alias comes last:
-// until then the interface counts as the claim's. Throws std::system_error, and cage::Error if another interface has the
-// name by now.
+// until then the interface counts as the claim's. Throws std::system_error, and cage::Error if another interface has
+// the name by now.
 enum class Refused {  // what becomes of addresses, routes, neighbours and names that the kernel refuses
   kFails,             // restore_link() throws, and is called again
   kIsLogged,

@@ -1,8 +1,11 @@
 #include "modules/nic/vf_change.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <sstream>
 #include <system_error>
+#include <thread>
 
 #include "modules/common/pci_function.h"
 #include "modules/nic/kept_interface.h"
@@ -48,10 +51,23 @@ VirtualFunction overlaid(VirtualFunction function, const Settings& settings) {
   throw cage::Error(CAGE_FAILED_PRECONDITION, "device '" + std::string(device) + "' " + why);
 }
 
+// A card may be busy for a moment, such as while its driver handles an earlier change.
+void set_patiently(NetlinkSocket& socket, std::uint32_t card, std::uint32_t number, VfAttribute attribute,
+                   const VirtualFunction& wanted) {
+  constexpr int kTries = 20;
+  constexpr std::chrono::milliseconds kPause{100};
+  for (int left = kTries;; --left) try {
+      return set_virtual_function(socket, card, number, attribute, wanted);
+    } catch (const std::system_error& error) {
+      if (error.code().value() != EBUSY || left <= 1) throw;
+      std::this_thread::sleep_for(kPause);
+    }
+}
+
 // In the order in which they were set, so that the reverse order undoes them.
 void set_all(NetlinkSocket& socket, std::uint32_t card, std::uint32_t number, const VfChange& change) {
   for (std::size_t i = 0; i < change.attributes.size(); ++i) try {
-      set_virtual_function(socket, card, number, change.attributes[i], change.wanted);
+      set_patiently(socket, card, number, change.attributes[i], change.wanted);
     } catch (const std::system_error& error) {
       for (std::size_t done = i; done-- > 0;)
         set_virtual_function(socket, card, number, change.attributes[done], change.before);
@@ -119,7 +135,7 @@ void undo(const hardware::Node& node, const VfChange& change) try {
   if (now == all.end()) return;
   for (auto attribute = change.attributes.rbegin(); attribute != change.attributes.rend(); ++attribute)
     if (!is_same(*attribute, now->second, change.before))
-      set_virtual_function(socket, interface, *number, *attribute, change.before);
+      set_patiently(socket, interface, *number, *attribute, change.before);
 } catch (const std::system_error& error) {
   throw cage::Error(CAGE_UNAVAILABLE, "device '" + change.device + "' cannot get its settings back: " + error.what());
 }

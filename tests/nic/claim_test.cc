@@ -1,4 +1,5 @@
 // What a container gets of a network device.
+#include "host/core/file.h"
 #include "tests/nic/nic_fixture.h"
 
 namespace cardcage {
@@ -88,6 +89,42 @@ TEST_P(NicClaim, AResourceNamesItsDevicesAsTheSriovDevicePluginDoes) {
   ASSERT_TRUE(edits) << edits.error().message;
   EXPECT_THAT(edits->allocations.at(0).env_lists, ElementsAre(EnvVar{"PCIDEVICE_OPENSHIFT_IO_MLX-NIC_1_VF", kMellanox}))
       << "a container that has several gets their addresses joined";
+}
+
+// Where the client library of the Network Plumbing group looks (pkg/utils/device-info of
+// network-attachment-definition-client), with the members that it reads.
+TEST_P(NicClaim, AResourceLeavesAFileForCniPluginsWhileAPodHasTheDevice) {
+  const auto folder = tree.root() / "run/k8s.cni.cncf.io/devinfo";
+  const auto file = folder / "dp/example.com-sriov-0000:41:00.0-device.json";
+  ASSERT_TRUE(start({{"device_info", folder.native()}}));
+  auto claim = claim_of("u1", {"nic-0000-41-00-0"});
+  claim.resource = "example.com/sriov";
+  ASSERT_TRUE(prepare(claim));
+  EXPECT_FALSE(std::filesystem::exists(file)) << "nobody reads such files on this node";
+  std::filesystem::create_directories(folder.parent_path());
+  add_rdma();
+  ASSERT_TRUE(prepare(claim));
+  EXPECT_EQ(read_file(file, 1000).value_or(""),
+            R"({"type":"pci","version":"1.1.0","pci":{"pci-address":"0000:41:00.0","rdma-device":"mlx5_0"}})");
+  EXPECT_TRUE(prepare(claim)) << "for the next container of the pod";
+  ASSERT_TRUE(unprepare(claim));
+  EXPECT_FALSE(std::filesystem::exists(file));
+}
+
+TEST_P(NicClaim, AVirtualFunctionThatSharesItsIommuGroupIsNotGivenAlone) {
+  const std::string physical = "0000:43:00.0", first = "0000:43:00.1", second = "0000:43:00.2";
+  tree.card(physical);
+  tree.attribute(physical, "sriov_numvfs", "2\n");
+  for (const auto& [number, function] : {std::pair(0u, first), std::pair(1u, second)}) {
+    tree.card(function, "vfio-pci");
+    tree.virtual_function(physical, number, function);
+    tree.iommu_group(function, "7");
+  }
+  ASSERT_TRUE(start());
+  auto claim = claim_of("u1", {"nic-0000-43-00-1"}, R"("mode":"Vfio")");
+  const auto refused = prepare(claim);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("shares its IOMMU group with " + second));
 }
 
 TEST_P(NicClaim, RdmaComesWithTheNodesOfTheMoment) {
