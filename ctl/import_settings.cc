@@ -4,7 +4,6 @@
 #include <charconv>
 #include <utility>
 
-#include "host/model/text_rules.h"
 #include "host/core/nearest.h"
 #include "host/model/text_rules.h"
 

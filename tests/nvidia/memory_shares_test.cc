@@ -81,9 +81,8 @@ TEST_P(NvidiaMemoryShares, AreReleasedWithoutAResetOrAKill) {
 
 TEST_P(NvidiaMemoryShares, NoClaimChangesTheGpuForTheOthers) {
   ASSERT_TRUE(start_with_shares());
-  for (const char* sharing :
-       {R"("sharing":{"strategy":"MPS"})",
-        R"("sharing":{"strategy":"TimeSlicing","timeSlicingConfig":{"interval":"Long"}})"}) {
+  for (const char* sharing : {R"("sharing":{"strategy":"MPS"})",
+                              R"("sharing":{"strategy":"TimeSlicing","timeSlicingConfig":{"interval":"Long"}})"}) {
     ModuleClaim one = share_of("u1", sharing);
     const auto refused = prepare(one);
     ASSERT_FALSE(refused) << sharing;
