@@ -195,7 +195,7 @@ void HandOver::try_to_put_back(const KeptInterface& kept, const Mark& mark, Netl
 void HandOver::put_back(const KeptInterface& kept, const Mark& mark, NetlinkSocket& pod, NetlinkSocket& node) const {
   if (const auto inside = mark.find_in_pod(pod)) move_out(pod, node, *inside, kept, mark);
   if (const auto back = mark.find_on_node(node))
-    restore_link(host_, node, *back, kept, mark.name_before(*back), Refused::kFails);
+    restore_link(host_, node_, node, *back, kept, mark.name_before(*back), Refused::kFails);
 }
 
 void HandOver::restore_by_function(const cage::Call& call, const KeptInterface& kept) const try {
@@ -206,7 +206,7 @@ void HandOver::restore_by_function(const cage::Call& call, const KeptInterface& 
       // Its old name may be another's by now.
       const auto taker = find_named(node, kept.netdev.name);
       const bool is_taken = taker && taker->index != back->index;
-      restore_link(host_, node, *back, kept, is_taken ? back->name : kept.netdev.name, Refused::kIsLogged);
+      restore_link(host_, node_, node, *back, kept, is_taken ? back->name : kept.netdev.name, Refused::kIsLogged);
       return true;
     }
     return bus_id.empty() || !hardware::is_present(node_.sysfs, bus_id);
@@ -225,7 +225,7 @@ void HandOver::restore(const cage::Call& call, const KeptInterface& kept, std::s
   const std::string bus_id = bus_id_of(kept.device);
   const auto restored_or_gone = [&] {
     if (const auto back = mark.find_on_node(node))
-      return restore_link(host_, node, *back, kept, mark.name_before(*back), Refused::kIsLogged), true;
+      return restore_link(host_, node_, node, *back, kept, mark.name_before(*back), Refused::kIsLogged), true;
     // One without hardware ends with the namespace that it is in, and so does one whose card is gone.
     const bool returns = !bus_id.empty() && interfaces_at(hardware::path_of(node_.sysfs, bus_id));
     return !returns || read_interface(node_, kept.device);

@@ -8,6 +8,7 @@
 
 #include "modules/common/pci_function.h"
 #include "modules/nic/nic.h"
+#include "modules/nic/sysctls.h"
 
 namespace cardcage::nic {
 
@@ -130,6 +131,7 @@ std::optional<KeptInterface> read_interface(const hardware::Node& node, std::str
     kept.flags = link->flags & kRestoredFlags;
     kept.segments = link->segments;
     kept.objects = read_objects(socket, link->index);
+    kept.sysctls = read_sysctls(node.procfs, link->name);
   }
   return kept;
 }
@@ -158,6 +160,7 @@ std::string to_state(const std::vector<KeptInterface>& interfaces) {
         << kept.segments.gro_bytes;
     for (const auto* objects : {&kept.objects.addresses, &kept.objects.routes, &kept.objects.neighbours})
       out.add_bytes(*objects);
+    out << kept.sysctls;
   }
   return out.take();
 }
@@ -193,6 +196,7 @@ std::vector<KeptInterface> interfaces_from(std::string_view state, std::uint32_t
     kept.segments = {.gso_bytes = number(), .gso_segments = number(), .gro_bytes = number()};
     for (auto* objects : {&kept.objects.addresses, &kept.objects.routes, &kept.objects.neighbours})
       *objects = in.bytes();
+    kept.sysctls = in.list();
   }
   return interfaces;
 }

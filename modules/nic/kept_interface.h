@@ -21,7 +21,8 @@ struct KeptInterface {
   std::uint32_t flags = 0;  // kRestoredFlags
   SegmentSizes segments;
   NetworkObjects objects;
-  bool moved_by_runtime = false;  // and not by this module
+  std::vector<std::string> sysctls;  // those that are not the namespace's defaults
+  bool moved_by_runtime = false;     // and not by this module
 };
 
 // The IFF_* that a pod may change, beside IFF_UP.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <system_error>
 
+#include "modules/nic/sysctls.h"
+
 namespace cardcage::nic {
 namespace {
 
@@ -33,8 +35,8 @@ void rename(NetlinkSocket& node, const Link& link, const std::string& name) {
 
 }  // namespace
 
-void restore_link(cage::Host host, NetlinkSocket& node, const Link& link, const KeptInterface& kept,
-                  const std::string& name, Refused refused) {
+void restore_link(cage::Host host, const hardware::Node& paths, NetlinkSocket& node, const Link& link,
+                  const KeptInterface& kept, const std::string& name, Refused refused) {
   const auto attempt = [&](const char* what, const auto& step) {
     try {
       step();
@@ -52,6 +54,7 @@ void restore_link(cage::Host host, NetlinkSocket& node, const Link& link, const 
   for (const std::string& one : kept.alternative_names)
     if (one != name && !contains(link.alternative_names, one))
       attempt("an alternative name", [&] { add_alternative_name(node, link.index, one); });
+  write_sysctls(host, paths.procfs, name, kept.sysctls);
   if (kept.netdev.is_up) change_link(node, link.index, {.is_up = true});
   remove_addresses(node, link.index);
   for (const std::string& address : kept.objects.addresses)

@@ -15,7 +15,7 @@ enum class Refused {  // what becomes of addresses, routes, neighbours and names
   kFails,             // restore_link() throws, and is called again
   kIsLogged,
 };
-void restore_link(cage::Host host, NetlinkSocket& node, const Link& link, const KeptInterface& kept,
-                  const std::string& name, Refused refused);
+void restore_link(cage::Host host, const hardware::Node& paths, NetlinkSocket& node, const Link& link,
+                  const KeptInterface& kept, const std::string& name, Refused refused);
 
 }  // namespace cardcage::nic

@@ -251,6 +251,25 @@ TEST_P(NicHandOver, AddressesRoutesAndNeighboursGoAlongAndComeBack) {
   EXPECT_TRUE(on_node("neighbour show dev nic0", "192.0.2.1 lladdr 02:00:00:00:00:01 PERMANENT"));
 }
 
+TEST_P(NicHandOver, SysctlsComeBack) {
+  const auto set = [&](const std::string& name, const std::string& value) {
+    return std::system(("echo " + value + " > /proc/sys/net/" + name).c_str()) == 0;
+  };
+  const auto is = [&](const std::string& name, const std::string& value) {
+    return std::system(("grep -qx " + value + " /proc/sys/net/" + name).c_str()) == 0;
+  };
+  ASSERT_TRUE(set("ipv4/conf/nic0/rp_filter", "2") && set("ipv4/conf/nic0/forwarding", "1"));
+  ASSERT_TRUE(set("ipv6/conf/nic0/accept_ra", "0") && set("ipv4/neigh/nic0/gc_stale_time", "77"));
+  ModuleClaim claim = claim_of("u1");
+  ASSERT_TRUE(prepare(claim));
+  ASSERT_TRUE(attach(claim, pod));
+  ASSERT_TRUE(detach(claim, pod));
+  EXPECT_TRUE(is("ipv4/conf/nic0/rp_filter", "2"));
+  EXPECT_TRUE(is("ipv4/conf/nic0/forwarding", "1"));
+  EXPECT_TRUE(is("ipv6/conf/nic0/accept_ra", "0"));
+  EXPECT_TRUE(is("ipv4/neigh/nic0/gc_stale_time", "77"));
+}
+
 TEST_P(NicHandOver, OneWithAddressesOfItsClaimInheritsNoneUnlessItSaysSo) {
   for (const auto& [ipam, inherits] : {std::pair("", false), std::pair(R"(,"ipam":{"mode":"Claim"})", false),
                                        std::pair(R"(,"ipam":{"mode":"Inherit"})", true)}) {
