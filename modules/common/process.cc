@@ -1,5 +1,7 @@
 #include "modules/common/process.h"
 
+#include <tuple>
+
 #include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -72,8 +74,16 @@ bool has_open(const fs::path& process, const fs::path& node, std::error_code& er
   return false;
 }
 
-// The kernel's own threads are in no other namespace than the first.
-bool shows_node(const fs::path& procfs) { return text_in(procfs / "2/comm") == "kthreadd"; }
+// The kernel's own threads are in no other namespace than the first, and the first process is root's.
+std::string why_users_are_hidden(const fs::path& procfs) {
+  if (text_in(procfs / "2/comm") != "kthreadd")
+    return "the daemon does not see the processes of the node; run it in the node's PID namespace (hostPID: true)";
+  std::error_code error;
+  std::ignore = fs::directory_iterator(procfs / "1/fd", error);
+  return error ? "the module may not see which files processes have open; give it CAP_SYS_PTRACE, or leave out user "
+                 "of its [module.process]"
+               : std::string();
+}
 
 std::vector<std::string> pids_with_open(const fs::path& procfs, const fs::path& node, std::size_t most) {
   std::vector<std::string> pids;

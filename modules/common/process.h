@@ -13,8 +13,8 @@ namespace cardcage::hardware {
 // numbers, as containers have them. `error` says why that cannot be seen.
 bool has_open(const std::filesystem::path& process, const std::filesystem::path& node, std::error_code& error);
 
-// Whether procfs shows every process of the node, and not those of one PID namespace alone.
-bool shows_node(const std::filesystem::path& procfs);
+// Why this process does not see which files each process of the node has open, with the remedy; empty if it does.
+std::string why_users_are_hidden(const std::filesystem::path& procfs);
 
 // The pids of the processes with a descriptor of the device node, at most so many; those that can be seen from here.
 std::vector<std::string> pids_with_open(const std::filesystem::path& procfs, const std::filesystem::path& node,

@@ -228,9 +228,8 @@ bool Claims::bind_lost(const cage::Call& call, const std::string& card) const {
 void Claims::revive(const cage::Call& call, std::unique_ptr<Target>& target) const {
   const std::string id = target->identity().id;
   if (!fences_.find(target->identity())) return;
-  bool is_new = false;
-  when_idle(call, [&] { is_new = target->revive(call); });
-  if (!is_new) return;
+  when_idle(call, [&] { target->require_revivable(call); });
+  if (!target->revive(call)) return;
   target = find_target(tools_, id);
   if (!target) throw_gone(id);
 }

@@ -66,6 +66,8 @@ class Target {
   virtual void require_fit(const Entry& bitstream) const = 0;
   // Loads the bitstream; returns once the hardware has it. Takes seconds to minutes.
   virtual void program(const cage::Call& call, const Entry& bitstream) const = 0;
+  // Throws FAILED_PRECONDITION while revive() must wait for somebody.
+  virtual void require_revivable(const cage::Call&) const {}
   // Brings back what the kernel keeps disabled after a programming that failed. Returns whether the kernel gave it new
   // numbers: then it must be found anew.
   virtual bool revive(const cage::Call&) const { return false; }

@@ -17,6 +17,27 @@ namespace {
 
 constexpr std::size_t kMostState = 60'000;  // bytes; the host keeps 64 KiB
 
+// Steps of which each is tried, whatever becomes of the others.
+class Attempts {
+ public:
+  template <class Step>
+  void run(const Step& step) {
+    try {
+      step();
+    } catch (const cage::Error&) {
+      if (!first_) first_ = std::current_exception();
+    }
+  }
+  bool failed() const { return first_ != nullptr; }
+  // Throws the first error.
+  void finish() const {
+    if (first_) std::rethrow_exception(first_);
+  }
+
+ private:
+  std::exception_ptr first_;
+};
+
 // "NIC_0000_41_00_0". Each device has its own, because a container may have several.
 std::string variable_of(std::string_view device) {
   std::string variable = name_of(device);
@@ -85,11 +106,12 @@ void require_at_home(const hardware::Node& node, std::string_view device) {
 }
 
 // The node may have begun to use it after it was offered.
-void require_unused(const KeptInterface& kept, const NodeLinks& links) {
-  const std::string reason = links.reason_to_keep(kept.netdev.name);
-  if (!reason.empty())
-    throw cage::Error(CAGE_FAILED_PRECONDITION, "interface '" + kept.netdev.name + "' of device '" + kept.device +
-                                                    "' stays with the node: " + reason);
+void require_unused(cage::Host host, const NodeLinks& links, std::string_view device, const std::string& interface) {
+  const std::string reason = links.reason_to_keep(interface);
+  if (reason.empty()) return;
+  host.rescan();
+  throw cage::Error(CAGE_FAILED_PRECONDITION, "interface '" + interface + "' of device '" + std::string(device) +
+                                                  "' stays with the node: " + reason);
 }
 
 // Who has one virtual function of a group has them all, and another claim's program would not be able to open it.
@@ -106,6 +128,11 @@ void require_own_group(const hardware::Node& node, const std::string& bus_id) {
 void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) {
   for (const cage::Allocation& allocation : claim.allocations()) require_present(node_, allocation.device());
   std::vector<KeptInterface> interfaces = keep_interfaces(claim, edits);
+  const std::string state = to_state(interfaces);
+  if (state.size() > kMostState)
+    throw cage::Error(CAGE_FAILED_PRECONDITION,
+                      "the interfaces of the claim have more addresses, routes and neighbours on the node than can be "
+                      "kept for their return; remove some, or claim fewer interfaces at a time");
   for (const VfChange& earlier : changes_in(claim)) undo(node_, earlier);  // of an attempt that did not get to its end
   const std::vector<VfChange> changes = plan_changes(claim);
   // What an earlier attempt has bound must be restored, too.
@@ -119,39 +146,28 @@ void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edi
     add_edits(allocation, claim.resource(), edits.of(allocation));
   for (const cage::Allocation& allocation : claim.allocations())
     device_info_.write(claim.resource(), allocation.device(), rdma_of(allocation.device()));
-  std::string state = to_state(interfaces);
-  if (state.size() > kMostState)
-    throw cage::Error(CAGE_FAILED_PRECONDITION,
-                      "the interfaces of the claim have more addresses, routes and neighbours on the node than can be "
-                      "kept for their return; remove some, or claim fewer interfaces at a time");
   edits.save(state);
   lent_.add(std::string(claim.uid()), std::move(interfaces));
 }
 
 // A device that cannot be restored keeps no other. Throws the first error, once all was tried.
 void Claims::unprepare(const cage::Call& call, const cage::Claim& claim) {
-  std::exception_ptr first;
-  const auto attempt = [&first](const auto& step) {
-    try {
-      step();
-    } catch (const cage::Error&) {
-      if (!first) first = std::current_exception();
-    }
-  };
+  Attempts attempts;
   for (const cage::Allocation& allocation : claim.allocations())
     device_info_.remove(claim.resource(), allocation.device());
-  for (const VfChange& change : changes_in(claim)) attempt([&] { undo(node_, change); });
+  for (const VfChange& change : changes_in(claim)) attempts.run([&] { undo(node_, change); });
   const std::vector<KeptInterface> interfaces = interfaces_in(claim);
   const auto functions = functions_in(claim);
   std::set<std::string> given;  // the devices that the claim had for itself
   for (const KeptInterface& kept : interfaces) given.insert(kept.device);
   for (const auto& [device, function] : functions) given.insert(device);
-  for (const KeptInterface& kept : interfaces) attempt([&] { take_back_interface(call, claim, kept); });
+  for (const KeptInterface& kept : interfaces) attempts.run([&] { take_back_interface(call, claim, kept); });
   for (const std::string& device : given)
-    if (!first && is_reset(device)) attempt([&] { reset(call, device, interfaces); });
-  for (const auto& [device, function] : functions) attempt([&] { passthrough_.take_back(call, device, function); });
+    if (!attempts.failed() && is_reset(device)) attempts.run([&] { reset(call, device, interfaces); });
+  for (const auto& [device, function] : functions)
+    attempts.run([&] { passthrough_.take_back(call, device, function); });
   if (!claim.journal().empty() || !claim.state().empty()) host_.rescan();
-  if (first) std::rethrow_exception(first);
+  attempts.finish();
   lent_.remove(std::string(claim.uid()));
 }
 
@@ -208,6 +224,9 @@ std::vector<std::string> Claims::lines_for(const cage::Claim& claim, const std::
           "mode Vfio takes the device from its user, and a claim with admin access must not; leave it out");
     require_at_home(node_, allocation.device());
     require_own_group(node_, bus_id);
+    const NodeLinks links(policy_.choice);
+    for (const Netdev& netdev : netdevs_at(node_.sysfs, hardware::path_of(node_.sysfs, bus_id)))
+      require_unused(host_, links, allocation.device(), netdev.name);
     for (const std::string& function : passthrough_.functions_with(bus_id))
       lines.push_back(std::string(allocation.device()) + " " + function + "\n");
   }
@@ -271,7 +290,7 @@ KeptInterface Claims::keep_interface(const cage::Allocation& allocation,
   if (const auto before = std::ranges::find(known, device, &KeptInterface::device); before != known.end())
     return *before;
   if (auto kept = read_interface(node_, device)) {
-    require_unused(*kept, NodeLinks(policy_.choice));
+    require_unused(host_, NodeLinks(policy_.choice), device, kept->netdev.name);
     return std::move(*kept);
   }
   require_at_home(node_, device);
@@ -289,10 +308,14 @@ void Claims::attach(const cage::Claim& claim, const cage::Pod& pod) const {
   }
 }
 
+// One that cannot be taken back keeps no other. Throws the first error, once all was tried.
 void Claims::detach(const cage::Claim& claim, const cage::Pod& pod) const {
-  for (const VfChange& change : changes_in(claim)) undo(node_, change);  // or its card keeps the address as it is
+  Attempts attempts;
+  // Or its card keeps the address as it is.
+  for (const VfChange& change : changes_in(claim)) attempts.run([&] { undo(node_, change); });
   for (const KeptInterface& kept : interfaces_from(claim.state(), claim.state_version()))
-    hand_over_.detach(kept, claim.uid(), pod);
+    attempts.run([&] { hand_over_.detach(kept, claim.uid(), pod); });
+  attempts.finish();
 }
 
 void Claims::reconcile(const std::vector<cage::Claim>& live) {

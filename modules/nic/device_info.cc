@@ -37,12 +37,18 @@ void DeviceInfo::write(std::string_view resource, std::string_view device, const
   fs::create_directories(file.parent_path(), error);
   fs::path passing = file;
   passing += ".new";  // readers see a whole file
-  std::ofstream(passing, std::ios::trunc)
-      << R"({"type":"pci","version":"1.1.0","pci":{"pci-address":")" << bus_id << '"'
+  std::ofstream out(passing, std::ios::trunc);
+  out << R"({"type":"pci","version":"1.1.0","pci":{"pci-address":")" << bus_id << '"'
       << member("rdma-device", rdma.empty() ? std::string() : rdma.front().filename().native())
-      << member("pf-pci-address", hardware::physical_function_of(node_.sysfs, bus_id)) << "}}";
-  fs::permissions(passing, fs::perms(0444), error);
-  fs::rename(passing, file, error);
+      << member("pf-pci-address", hardware::physical_function_of(node_.sysfs, bus_id)) << "}}" << std::flush;
+  if (out) {
+    fs::permissions(passing, fs::perms(0444), error);
+    fs::rename(passing, file, error);
+  } else {
+    error = std::make_error_code(std::errc::io_error);
+  }
+  std::error_code ignored;
+  fs::remove(passing, ignored);
   if (error) host_.warn() << "the file '" << file.native() << "' for CNI plugins was not written: " << error.message();
 }
 

@@ -89,7 +89,8 @@ void require_free(NetlinkSocket& pod, const std::string& name) {
 }
 
 // A pod may have IPv6 disabled. That loses an inherited address, and refuses one that was asked for.
-void add_addresses(NetlinkSocket& pod, const Link& link, const KeptInterface& kept, const Settings& settings) {
+void add_addresses(cage::Host host, NetlinkSocket& pod, const Link& link, const KeptInterface& kept,
+                   const Settings& settings) {
   for (const Address& address : settings.addresses) try {
       add_address(pod, link.index, object_of(address));
     } catch (const std::system_error& error) {
@@ -99,26 +100,29 @@ void add_addresses(NetlinkSocket& pod, const Link& link, const KeptInterface& ke
                             "; remove it from interface.addresses, or the sysctl disable_ipv6 from the pod");
     }
   if (!settings.inherits) return;
-  const NetworkObjects objects = inherited(kept.objects);
-  const auto unless_disabled = [](const auto& step) {
+  // A route may need an address that stays on the node, such as one of a router advertisement.
+  const auto attempt = [&](const char* what, const auto& step) {
     try {
       step();
     } catch (const std::system_error& error) {
-      if (!is_errno(error, EACCES)) throw;
+      host.info() << what << " of interface '" << kept.netdev.name << "' does not go to the pod: " << error.what();
     }
   };
-  for (const std::string& address : objects.addresses) unless_disabled([&] { add_address(pod, link.index, address); });
-  for (const std::string& route : objects.routes) unless_disabled([&] { add_route(pod, link.index, route); });
-  for (const std::string& one : objects.neighbours) unless_disabled([&] { add_neighbour(pod, link.index, one); });
+  const NetworkObjects objects = inherited(kept.objects);
+  for (const std::string& one : objects.addresses) attempt("an address", [&] { add_address(pod, link.index, one); });
+  for (const std::string& one : objects.routes) attempt("a route", [&] { add_route(pod, link.index, one); });
+  for (const std::string& one : objects.neighbours)
+    attempt("a neighbour", [&] { add_neighbour(pod, link.index, one); });
 }
 
-void configure(NetlinkSocket& pod, const Link& link, const KeptInterface& kept, const Settings& settings) {
+void configure(cage::Host host, NetlinkSocket& pod, const Link& link, const KeptInterface& kept,
+               const Settings& settings) {
   LinkChange change;
   if (!settings.mac.empty() && link.mac != settings.mac) change.mac = settings.mac;
   if (settings.mtu != 0 && link.mtu != settings.mtu) change.mtu = settings.mtu;
   if (change.mac || change.mtu) change_link(pod, link.index, change);
   if (!link.is_up()) change_link(pod, link.index, {.is_up = true});
-  add_addresses(pod, link, kept, settings);
+  add_addresses(host, pod, link, kept, settings);
   for (const Route& route : settings.routes) add_route(pod, link.index, route);
   for (const Rule& rule : settings.rules) add_rule(pod, rule);
 }
@@ -160,10 +164,16 @@ void HandOver::attach(const KeptInterface& kept, const Settings& settings, std::
   try {
     auto inside = mark.find_in_pod(in_pod);
     if (!inside || is_passing(inside->name)) require_free(in_pod, name);
+    // Nothing that an earlier sandbox of the pod has left goes to the next.
+    if (const auto earlier = inside ? std::nullopt : mark.find_on_node(node))
+      restore_link(host_, node_, node, *earlier, kept, mark.name_before(*earlier), Refused::kIsLogged);
     if (!inside)
       inside = move_in(node, in_pod, must_find_on_node(node, node_, kept, mark), mark, pod.network_namespace());
-    if (is_passing(inside->name)) change_link(in_pod, inside->index, {.name = name});
-    configure(in_pod, *inside, kept, settings);
+    if (is_passing(inside->name)) {
+      remove_alternative_names(in_pod, *inside);  // udev may have added one before the move
+      change_link(in_pod, inside->index, {.name = name});
+    }
+    configure(host_, in_pod, *inside, kept, settings);
   } catch (...) {
     try_to_put_back(kept, mark, in_pod, node);
     throw;

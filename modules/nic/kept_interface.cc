@@ -17,8 +17,8 @@ const std::uint32_t kRestoredFlags = IFF_PROMISC | IFF_ALLMULTI | IFF_NOARP | IF
 namespace {
 
 constexpr std::uint64_t kUp = 1, kMovedByRuntime = 2;
-// Which are not in it: as those of most interfaces.
-constexpr std::uint32_t kFlagsOfVersion0 = IFF_MULTICAST;
+// Those of most interfaces, where they are not known.
+constexpr std::uint32_t kUsualFlags = IFF_MULTICAST;
 
 std::uint64_t flags_of(const KeptInterface& kept) {
   return (kept.netdev.is_up ? kUp : 0) | (kept.moved_by_runtime ? kMovedByRuntime : 0);
@@ -124,9 +124,11 @@ std::optional<KeptInterface> read_interface(const hardware::Node& node, std::str
   KeptInterface kept;
   kept.device = device;
   kept.netdev = std::move(*netdev);
+  kept.flags = kUsualFlags;
   NetlinkSocket socket;
   if (auto link = link_of(socket, kept.netdev, bus_id_of(device))) {
-    kept.index = link->index;
+    if (link->index < kFirstIndexInPods) kept.index = link->index;
+    kept.xdp_modes = link->xdp_modes;
     kept.alternative_names = std::move(link->alternative_names);
     kept.flags = link->flags & kRestoredFlags;
     kept.segments = link->segments;
@@ -157,7 +159,7 @@ std::string to_state(const std::vector<KeptInterface>& interfaces) {
     out << kept.device << netdev.name << netdev.alias << netdev.mac << netdev.type << netdev.port
         << netdev.mtu.value_or(0) << netdev.speed.value_or(0) << flags_of(kept) << netdev.state << netdev.queue_length
         << kept.index << kept.alternative_names << kept.flags << kept.segments.gso_bytes << kept.segments.gso_segments
-        << kept.segments.gro_bytes;
+        << kept.segments.gro_bytes << kept.segments.gso_ipv4_bytes << kept.segments.gro_ipv4_bytes << kept.xdp_modes;
     for (const auto* objects : {&kept.objects.addresses, &kept.objects.routes, &kept.objects.neighbours})
       out.add_bytes(*objects);
     out << kept.sysctls;
@@ -186,14 +188,19 @@ std::vector<KeptInterface> interfaces_from(std::string_view state, std::uint32_t
     if (version == 0) {
       for (const std::string& text : in.list())
         if (const auto address = parse_address(text)) kept.objects.addresses.push_back(object_of(*address));
-      kept.flags = kFlagsOfVersion0;
+      kept.flags = kUsualFlags;
       continue;
     }
     const auto number = [&in] { return static_cast<std::uint32_t>(in.number()); };
     kept.index = number();
     kept.alternative_names = in.list();
     kept.flags = number();
-    kept.segments = {.gso_bytes = number(), .gso_segments = number(), .gro_bytes = number()};
+    kept.segments = {.gso_bytes = number(),
+                     .gso_segments = number(),
+                     .gro_bytes = number(),
+                     .gso_ipv4_bytes = number(),
+                     .gro_ipv4_bytes = number()};
+    kept.xdp_modes = number();
     for (auto* objects : {&kept.objects.addresses, &kept.objects.routes, &kept.objects.neighbours})
       *objects = in.bytes();
     kept.sysctls = in.list();

@@ -13,12 +13,16 @@
 
 namespace cardcage::nic {
 
+// From here on, indexes are those that interfaces have in pods: neither the kernel nor people count up to it.
+inline constexpr std::uint32_t kFirstIndexInPods = 0x4000'0000;
+
 struct KeptInterface {
   std::string device;  // its id
   Netdev netdev;
   std::uint32_t index = 0;  // 0 = not known
   std::vector<std::string> alternative_names;
-  std::uint32_t flags = 0;  // kRestoredFlags
+  std::uint32_t flags = 0;      // kRestoredFlags
+  std::uint32_t xdp_modes = 0;  // as in Link: of programs that were there before
   SegmentSizes segments;
   NetworkObjects objects;
   std::vector<std::string> sysctls;  // those that are not the namespace's defaults

@@ -1,5 +1,5 @@
-// Tells when interfaces come, go, or change their state: those with hardware, and others that are offered. A node makes
-// and removes two interfaces for most pods, which are of no interest.
+// Tells when interfaces come, go, or change their state: those with hardware, and others that are offered; and when the
+// node begins or ends to use one. A node makes and removes two interfaces for most pods, which are of no interest.
 #pragma once
 
 #include <cardcage/sdk.hpp>

@@ -12,17 +12,14 @@ constexpr std::string_view kClaim = "cardcage claim ";
 // Between the mark and the name that the interface had when it was moved, if that was not the kept one.
 constexpr std::string_view kNamed = " name ";
 
-// Neither the kernel nor people count up to it.
-constexpr std::uint32_t kFirstIndex = 0x4000'0000;
-
 // FNV-1a.
 std::uint32_t index_of(std::string_view text) {
   std::uint32_t hash = 2'166'136'261;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16'777'619;
-  return kFirstIndex | (hash & (kFirstIndex - 1));
+  return kFirstIndexInPods | (hash & (kFirstIndexInPods - 1));
 }
 
-bool is_marked(const Link& link) { return link.index >= kFirstIndex || link.alias.starts_with(kClaim); }
+bool is_marked(const Link& link) { return link.index >= kFirstIndexInPods || link.alias.starts_with(kClaim); }
 
 }  // namespace
 
@@ -30,6 +27,7 @@ Mark::Mark(const KeptInterface& kept, std::string_view claim_uid)
     : text_(std::string(kClaim) + std::string(claim_uid) + " device " + kept.device),
       name_(kept.netdev.name),
       alias_before_(kept.netdev.alias),
+      mac_before_(kept.netdev.mac),
       function_(bus_id_of(kept.device)),
       has_sole_interface_(!function_.empty() && function_ == kept.device),
       index_(index_of(text_)) {}
@@ -52,9 +50,13 @@ std::optional<Link> Mark::find_in_pod(NetlinkSocket& pod) const {
   return found == links.end() ? std::nullopt : std::optional(*found);
 }
 
+// One that is as before keeps the index of the pod if its namespace has ended, and needs nothing.
 std::optional<Link> Mark::find_on_node(NetlinkSocket& node) const {
   const std::vector<Link> links = read_links(node);
-  if (auto marked = find_marked(links)) return marked;
+  if (auto marked = find_marked(links)) {
+    const bool is_as_before = marked->alias == alias_before_ && marked->name == name_ && marked->mac == mac_before_;
+    return is_as_before ? std::nullopt : marked;
+  }
   if (!has_sole_interface_) return std::nullopt;
   const auto found = std::ranges::find_if(links, [&](const Link& link) {
     return link.pci_function == function_ && link.alias != alias_before_ && !is_marked(link);

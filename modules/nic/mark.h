@@ -34,7 +34,7 @@ class Mark {
  private:
   std::optional<Link> find_marked(const std::vector<Link>& links) const;
 
-  std::string text_, name_, alias_before_;
+  std::string text_, name_, alias_before_, mac_before_;
   std::string function_;             // empty without one
   bool has_sole_interface_ = false;  // of the function
   std::uint32_t index_ = 0;

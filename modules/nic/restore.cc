@@ -1,6 +1,9 @@
 #include "modules/nic/restore.h"
 
+#include <net/if_arp.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <system_error>
 
 #include "modules/nic/sysctls.h"
@@ -15,7 +18,8 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 LinkChange difference(const Link& link, const KeptInterface& kept) {
   const Netdev& before = kept.netdev;
   LinkChange change{.flags = kept.flags, .flag_mask = kRestoredFlags};
-  if (!before.mac.empty() && link.mac != before.mac) change.mac = before.mac;
+  // That of InfiniBand has the number of a queue pair, which the driver chooses.
+  if (before.type != ARPHRD_INFINIBAND && !before.mac.empty() && link.mac != before.mac) change.mac = before.mac;
   if (before.mtu && link.mtu != *before.mtu) change.mtu = static_cast<std::uint32_t>(*before.mtu);
   if (link.queue_length != before.queue_length) change.queue_length = static_cast<std::uint32_t>(before.queue_length);
   if (link.segments != kept.segments) change.segments = kept.segments;
@@ -25,12 +29,21 @@ LinkChange difference(const Link& link, const KeptInterface& kept) {
 void rename(NetlinkSocket& node, const Link& link, const std::string& name) {
   if (link.name == name) return;
   const auto taker = find_named(node, name);
+  if (taker && taker->index == link.index && taker->name == name) return;  // udev was quicker
   if (taker && taker->index != link.index)
     throw cage::Error(CAGE_UNAVAILABLE, "interface '" + link.name + "' cannot have its name '" + name +
                                             "' of before again: '" + taker->name +
                                             "' has that by now; rename or remove that one");
   if (taker) remove_alternative_name(node, link.index, name);  // its own, as udev gives it
   change_link(node, link.index, {.name = name});
+}
+
+// udev may have added it meanwhile.
+void add_name(NetlinkSocket& node, std::uint32_t index, const std::string& name) try {
+  add_alternative_name(node, index, name);
+} catch (const std::system_error& error) {
+  const auto owner = error.code().value() == EEXIST ? find_named(node, name) : std::nullopt;
+  if (!owner || owner->index != index) throw;
 }
 
 }  // namespace
@@ -46,14 +59,18 @@ void restore_link(cage::Host host, const hardware::Node& paths, NetlinkSocket& n
     }
   };
   change_link(node, link.index, {.is_up = false});
-  remove_xdp(node, link.index, link.xdp_modes);
+  try {
+    remove_xdp(node, link.index, link.xdp_modes & ~kept.xdp_modes);
+  } catch (const std::system_error& error) {  // it belongs to who has its link open, or pinned
+    host.warn() << "interface '" << name << "' keeps an XDP program of a pod: " << error.what();
+  }
   for (const std::string& one : link.alternative_names)
     if (one != name && !contains(kept.alternative_names, one)) remove_alternative_name(node, link.index, one);
   change_link(node, link.index, difference(link, kept));
   rename(node, link, name);
   for (const std::string& one : kept.alternative_names)
     if (one != name && !contains(link.alternative_names, one))
-      attempt("an alternative name", [&] { add_alternative_name(node, link.index, one); });
+      attempt("an alternative name", [&] { add_name(node, link.index, one); });
   write_sysctls(host, paths.procfs, name, kept.sysctls);
   if (kept.netdev.is_up) change_link(node, link.index, {.is_up = true});
   remove_addresses(node, link.index);

@@ -8,13 +8,15 @@
 
 namespace cardcage::nic {
 
+// What becomes of addresses, routes, neighbours and names that the kernel refuses.
+enum class Refused {
+  kFails,  // restore_link() throws, and is called again
+  kIsLogged,
+};
+
 // Undoes every step of a move, and what a pod has changed; does nothing that is done already. The alias comes last:
 // until then the interface counts as the claim's. Throws std::system_error, and cage::Error if another interface has
 // the name by now.
-enum class Refused {  // what becomes of addresses, routes, neighbours and names that the kernel refuses
-  kFails,             // restore_link() throws, and is called again
-  kIsLogged,
-};
 void restore_link(cage::Host host, const hardware::Node& paths, NetlinkSocket& node, const Link& link,
                   const KeptInterface& kept, const std::string& name, Refused refused);
 

@@ -41,8 +41,8 @@ Sharing sharing_of(const cage::Allocation& device) {
   if (!device.share().empty())
     throw cage::Error(CAGE_FAILED_PRECONDITION,
                       "request '" + std::string(device.request()) +
-                          "' has a share of a GPU that other claims use at the same time, and its parameter 'sharing' "
-                          "would change the GPU for all of them; remove it");
+                          "': with the option memory_shares other claims may use the GPU at the same time, and "
+                          "'sharing' would change it for all of them; remove it from the claim or its DeviceClass");
   if (device.admin()) {
     if (params.source(field::kSharing) == cage::Source::device_class) return {};
     throw cage::Error(CAGE_INVALID_ARGUMENT, "request '" + std::string(device.request()) +

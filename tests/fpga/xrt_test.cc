@@ -33,6 +33,7 @@ class AlveoTest : public NodeFiles {
     set("drm/card1/dev", "226:1\n");
     set("drm/renderD129/dev", "226:129\n");
     write("proc/2/comm", "kthreadd\n");
+    std::filesystem::create_directories(folder / "proc/1/fd");
     write("sys/module/xocl/version", "2.15.225,adf27adb3cfadc6e4c41d6db814159f1329b24f3\n");
   }
 
@@ -230,10 +231,14 @@ TEST_F(AlveoTest, DoesNotResetWhatIsOpen) {
 TEST_F(AlveoTest, ChangesNothingWithoutTheProcessesOfTheNode) {
   write("proc/2/comm", "pause\n");
   EXPECT_THAT(error_of(CAGE_FAILED_PRECONDITION, [&] { card()->reset(host.call()); }),
-              HasSubstr("cannot be reset: nobody knows whether it is in use, since the daemon does not see the "
+              HasSubstr("cannot be reset: whether it is in use cannot be known, since the daemon does not see the "
                         "processes of the node; run it in the node's PID namespace (hostPID: true)"));
   EXPECT_THAT(error_of(CAGE_FAILED_PRECONDITION, [&] { card()->program(host.call(), xclbin()); }),
-              HasSubstr("nobody knows whether it is in use"));
+              HasSubstr("whether it is in use cannot be known"));
+  write("proc/2/comm", "kthreadd\n");
+  std::filesystem::remove_all(folder / "proc/1");
+  EXPECT_THAT(error_of(CAGE_FAILED_PRECONDITION, [&] { card()->reset(host.call()); }),
+              HasSubstr("the module may not see which files processes have open; give it CAP_SYS_PTRACE"));
   EXPECT_THAT(host.commands, IsEmpty());
 }
 

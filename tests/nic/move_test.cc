@@ -82,7 +82,7 @@ class Scene {
   // What the kernel says of it on the node.
   std::string on_node() const {
     return output_of(
-        "ip -d address show dev nic0 | sed '/valid_lft/d; s/ tentative//'; "
+        "ip -d address show dev nic0 | sed '/valid_lft/d; s/ tentative//; s/ nodad//'; "
         "ip route show table all dev nic0 | grep -v 'proto kernel'; "
         "ip neighbour show dev nic0 nud permanent; ip -o link show | grep -c ': cage'");
   }

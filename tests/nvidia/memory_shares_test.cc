@@ -86,9 +86,10 @@ TEST_P(NvidiaMemoryShares, NoClaimChangesTheGpuForTheOthers) {
     ModuleClaim one = share_of("u1", sharing);
     const auto refused = prepare(one);
     ASSERT_FALSE(refused) << sharing;
-    EXPECT_THAT(refused.error().message,
-                HasSubstr("request 'main' has a share of a GPU that other claims use at the same time, and its "
-                          "parameter 'sharing' would change the GPU for all of them; remove it"));
+    EXPECT_THAT(
+        refused.error().message,
+        HasSubstr("request 'main': with the option memory_shares other claims may use the GPU at the same time, and "
+                  "'sharing' would change it for all of them; remove it from the claim or its DeviceClass"));
   }
 }
 

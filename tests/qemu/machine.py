@@ -22,7 +22,7 @@ import netdevsim
 
 SNAPSHOT = "2"  # of what fetch() does: another number fetches anew
 LIMIT = 600  # seconds, for the whole life of the machine
-MODULES = ["igb", "igbvf", "vfio-pci", "vfio_iommu_type1", "veth", "dummy", "macvlan", "psample",
+MODULES = ["igb", "igbvf", "vfio-pci", "vfio_iommu_type1", "veth", "dummy", "macvlan", "8021q", "bridge", "psample",
            "aer_inject", "crc32_generic", "rdma_rxe", "ib_uverbs", "ib_umad", "rdma_ucm"]
 PROGRAMS = ["/usr/bin/nsenter", "/sbin/ip", "/sbin/devlink", "/usr/bin/rdma"]  # those of busybox know less
 SHELL = "/bin/dash"  # that of busybox prefers its own programs

@@ -165,6 +165,45 @@ TEST_P(NicMachine, AVirtualFunctionComesBackByItselfWhenItsPodEnds) {
   EXPECT_FALSE(succeeds("ip link show " + before + " | grep alias"));
 }
 
+// A reset would make the interface anew.
+TEST_P(NicMachine, AVirtualFunctionThatAPodHasHiddenComesBackWithoutAReset) {
+  let_go();
+  start({});
+  const std::string before = interface_of(kFirst), index = index_of(before);
+  for (const bool by_itself : {false, true}) {
+    PodNamespace pod;
+    ModuleClaim claim = claim_of(by_itself ? "u2" : "u1", kFirstName, R"("interface":{"name":"net1"})");
+    ASSERT_TRUE(prepare(claim));
+    ASSERT_TRUE(run(module->attach(claim, pod.pod(), soon())));
+    ASSERT_TRUE(pod.ip("link set net1 down"));
+    ASSERT_TRUE(pod.ip("link set net1 alias mine name mine mtu 1300 address 02:00:00:00:00:99"));
+    ASSERT_TRUE(pod.ip("link property add dev mine altname " + before));
+    if (by_itself)
+      pod.end();
+    else
+      ASSERT_TRUE(run(module->detach(claim, pod.pod(), soon())));
+    const Status released = run(module->unprepare(claim, patiently()));
+    ASSERT_TRUE(released) << released.error().message;
+    EXPECT_EQ(interface_of(kFirst), before);
+    EXPECT_TRUE(succeeds("ip link show " + before + " | grep 'mtu 1500'"));
+    EXPECT_FALSE(succeeds("ip link show " + before + " | grep -E '02:00:00:00:00:99|alias|altname'"));
+  }
+  EXPECT_EQ(index_of(before), index);
+}
+
+TEST_P(NicMachine, WhatTheNodeUsesIsNotOffered) {
+  const std::string interface = interface_of(kFirst);
+  for (const std::string& use :
+       std::initializer_list<std::string>{"link add link " + interface + " name use0 type vlan id 7",
+                                          "link add link " + interface + " name use0 type macvlan",
+                                          "link add use0 type bridge && ip link set " + interface + " master use0"}) {
+    ASSERT_TRUE(succeeds("ip " + use)) << use;
+    EXPECT_THAT(names(), Not(Contains(kFirstName))) << use;
+    ASSERT_TRUE(succeeds("ip link delete use0"));
+    EXPECT_THAT(names(), Contains(kFirstName)) << use;
+  }
+}
+
 TEST_P(NicMachine, AFunctionIsBoundToVfioAndBack) {
   ModuleClaim claim = claim_of("u1", kFirstName, R"("mode":"Vfio")");
   const auto prepared = kept(run(preparing(claim, patiently())), claim);

@@ -20,7 +20,7 @@ void program_region(const cage::Call& call, const Tools& tools, const DflCard& c
                     const std::string& device, const Entry& bitstream);
 
 // Throws FAILED_PRECONDITION, with the holder, if a port or the engine of the card is open: a kernel whose driver is
-// unbound then crashes when the descriptor is closed (seen with 6.12). One that is opened after the look is not seen.
+// unbound then crashes when the descriptor is closed (seen with 6.12). A file opened after this check goes unnoticed.
 void require_closed(const cage::Call& call, const Tools& tools, const DflCard& card, const std::string& device);
 
 // Unbinds the driver of the card, of which nothing may be open, binds it again, and waits until its ports are back.

@@ -64,9 +64,16 @@ void Port::program(const cage::Call& call, const Entry& bitstream) const {
 }
 
 // With several ports, binding the driver anew would take the others from who uses them.
+bool Port::is_kept_disabled() const {
+  return card_.engine && card_.ports.size() == 1 && hardware::read_attribute(port_.folder / "afu_id").error == EBUSY;
+}
+
+void Port::require_revivable(const cage::Call& call) const {
+  if (is_kept_disabled()) require_closed(call, tools_, card_, identity().id);
+}
+
 bool Port::revive(const cage::Call& call) const {
-  const bool is_disabled = hardware::read_attribute(port_.folder / "afu_id").error == EBUSY;
-  if (!is_disabled || !card_.engine || card_.ports.size() > 1) return false;
+  if (!is_kept_disabled()) return false;
   bind_anew(call, tools_, card_, identity().id);
   return true;
 }

@@ -17,6 +17,7 @@ class Port final : public Target {
   void describe(cage::Device& device) const override;
   void require_fit(const Entry& bitstream) const override;
   void program(const cage::Call& call, const Entry& bitstream) const override;
+  void require_revivable(const cage::Call& call) const override;
   bool revive(const cage::Call& call) const override;
   void reset(const cage::Call& call) const override;
   void require_idle(const cage::Call& call) const override;
@@ -24,6 +25,7 @@ class Port final : public Target {
   void add_to(cage::Edit edit, const Entry* loaded) const override;
 
  private:
+  bool is_kept_disabled() const;
   [[noreturn]] void throw_held(cage_status status, const std::string& why) const;
 
   const Tools& tools_;

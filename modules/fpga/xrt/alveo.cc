@@ -246,11 +246,8 @@ std::string Alveo::render_node() const { return entry_in(folder_ / "drm", "rende
 void Alveo::require_unused(const std::string& purpose, cage_status status) const {
   const std::string node = render_node();
   if (node.empty()) return;
-  if (!hardware::shows_node(tools_.node.procfs))
-    throw cage::Error(CAGE_FAILED_PRECONDITION,
-                      purpose +
-                          ": nobody knows whether it is in use, since the daemon does not see the processes of "
-                          "the node; run it in the node's PID namespace (hostPID: true)");
+  if (const std::string why = hardware::why_users_are_hidden(tools_.node.procfs); !why.empty())
+    throw cage::Error(CAGE_FAILED_PRECONDITION, purpose + ": whether it is in use cannot be known, since " + why);
   if (const std::string users = holders_of(tools_.node.procfs, "/dev/dri/" + node); !users.empty())
     throw cage::Error(status, purpose + ": it is open in " + users);
 }

@@ -12,6 +12,9 @@
 namespace cardcage::nic {
 namespace {
 
+// Of Linux 6.3. Setting the sizes of above changes them, too.
+constexpr int kGsoIpv4MaxSize = 63, kGroIpv4MaxSize = 64;
+
 std::string text_of(const nlattr& attribute) {
   std::string text(static_cast<const char*>(mnl_attr_get_payload(&attribute)), mnl_attr_get_payload_len(&attribute));
   return text.substr(0, text.find('\0'));
@@ -29,6 +32,19 @@ std::uint32_t xdp_modes_of(const nlattr& attribute) {
   });
   return modes;
 }
+
+void change_alternative_name(NetlinkSocket& socket, std::uint16_t type, std::uint16_t flags, std::uint32_t index,
+                             const std::string& name) {
+  socket.change(type, flags, [&](nlmsghdr& message) {
+    auto& header = *static_cast<ifinfomsg*>(mnl_nlmsg_put_extra_header(&message, sizeof(ifinfomsg)));
+    header.ifi_index = static_cast<int>(index);
+    nlattr* const list = mnl_attr_nest_start(&message, IFLA_PROP_LIST);
+    mnl_attr_put_strz(&message, IFLA_ALT_IFNAME, name.c_str());
+    mnl_attr_nest_end(&message, list);
+  });
+}
+
+}  // namespace
 
 Link link_from(const nlmsghdr& message) {
   Link link;
@@ -64,29 +80,18 @@ Link link_from(const nlmsghdr& message) {
       case IFLA_GSO_MAX_SIZE: link.segments.gso_bytes = mnl_attr_get_u32(&attribute); break;
       case IFLA_GSO_MAX_SEGS: link.segments.gso_segments = mnl_attr_get_u32(&attribute); break;
       case IFLA_GRO_MAX_SIZE: link.segments.gro_bytes = mnl_attr_get_u32(&attribute); break;
+      case kGsoIpv4MaxSize: link.segments.gso_ipv4_bytes = mnl_attr_get_u32(&attribute); break;
+      case kGroIpv4MaxSize: link.segments.gro_ipv4_bytes = mnl_attr_get_u32(&attribute); break;
       case IFLA_PARENT_DEV_NAME: parent = text_of(attribute); break;
       case IFLA_PARENT_DEV_BUS_NAME: bus = text_of(attribute); break;
       default: break;
     }
   });
   if (bus == "pci") link.pci_function = std::move(parent);
-  // That of a veth interface is its peer.
-  if (is_lower_elsewhere || link.kind == "veth" || link.lower == link.index) link.lower = 0;
+  const bool is_pair = link.kind == "veth" || link.kind == "netkit" || link.kind == "vxcan";  // it names its peer
+  if (is_lower_elsewhere || is_pair || link.lower == link.index) link.lower = 0;
   return link;
 }
-
-void change_alternative_name(NetlinkSocket& socket, std::uint16_t type, std::uint16_t flags, std::uint32_t index,
-                             const std::string& name) {
-  socket.change(type, flags, [&](nlmsghdr& message) {
-    auto& header = *static_cast<ifinfomsg*>(mnl_nlmsg_put_extra_header(&message, sizeof(ifinfomsg)));
-    header.ifi_index = static_cast<int>(index);
-    nlattr* const list = mnl_attr_nest_start(&message, IFLA_PROP_LIST);
-    mnl_attr_put_strz(&message, IFLA_ALT_IFNAME, name.c_str());
-    mnl_attr_nest_end(&message, list);
-  });
-}
-
-}  // namespace
 
 bool Link::is_up() const { return (flags & IFF_UP) != 0; }
 
@@ -160,9 +165,12 @@ void change_link(NetlinkSocket& socket, std::uint32_t index, const LinkChange& c
     if (change.mtu) mnl_attr_put_u32(&message, IFLA_MTU, *change.mtu);
     if (change.queue_length) mnl_attr_put_u32(&message, IFLA_TXQLEN, *change.queue_length);
     if (!change.segments) return;
-    for (const auto& [attribute, value] : {std::pair(IFLA_GSO_MAX_SIZE, change.segments->gso_bytes),
-                                           std::pair(IFLA_GSO_MAX_SEGS, change.segments->gso_segments),
-                                           std::pair(IFLA_GRO_MAX_SIZE, change.segments->gro_bytes)})
+    for (const auto& [attribute, value] :
+         {std::pair<int, std::uint32_t>(IFLA_GSO_MAX_SIZE, change.segments->gso_bytes),
+          std::pair<int, std::uint32_t>(IFLA_GSO_MAX_SEGS, change.segments->gso_segments),
+          std::pair<int, std::uint32_t>(IFLA_GRO_MAX_SIZE, change.segments->gro_bytes),
+          std::pair<int, std::uint32_t>(kGsoIpv4MaxSize, change.segments->gso_ipv4_bytes),
+          std::pair<int, std::uint32_t>(kGroIpv4MaxSize, change.segments->gro_ipv4_bytes)})
       if (value != 0) mnl_attr_put_u32(&message, static_cast<std::uint16_t>(attribute), value);
   });
 }

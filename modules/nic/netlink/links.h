@@ -15,7 +15,7 @@ namespace cardcage::nic {
 
 // Sizes of the segments that it takes and makes; 0 = the kernel does not tell.
 struct SegmentSizes {
-  std::uint32_t gso_bytes = 0, gso_segments = 0, gro_bytes = 0;
+  std::uint32_t gso_bytes = 0, gso_segments = 0, gro_bytes = 0, gso_ipv4_bytes = 0, gro_ipv4_bytes = 0;
   friend bool operator==(const SegmentSizes&, const SegmentSizes&) = default;
 };
 
@@ -38,6 +38,9 @@ struct Link {
 // "02:00:00:00:00:01"
 std::string mac_text(std::span<const unsigned char> bytes);
 std::vector<unsigned char> mac_bytes(const std::string& text);
+
+// What a message of the types RTM_NEWLINK and RTM_DELLINK tells.
+Link link_from(const nlmsghdr& message);
 
 // Throws std::system_error, as all functions here.
 std::vector<Link> read_links(NetlinkSocket& socket);

@@ -180,7 +180,11 @@ void add_address(NetlinkSocket& socket, std::uint32_t index, const std::string& 
     auto& header = *static_cast<ifaddrmsg*>(mnl_nlmsg_put_extra_header(&message, sizeof(ifaddrmsg)));
     header = address.header();
     header.ifa_index = index;
-    copy_attributes(address, {}, message);
+    copy_attributes(address, {IFA_FLAGS}, message);
+    std::uint32_t flags = address.number(IFA_FLAGS, header.ifa_flags);
+    // Else a route with this source is refused until the kernel has looked for duplicates.
+    if (header.ifa_family == AF_INET6) flags |= IFA_F_NODAD;
+    mnl_attr_put_u32(&message, IFA_FLAGS, flags);
   });
 } catch (const std::system_error& error) {
   throw std::system_error(error.code(), "address " + to_string(address_of(object)));
@@ -192,18 +196,21 @@ void remove_addresses(NetlinkSocket& socket, std::uint32_t index) {
     if (message.nlmsg_type == RTM_NEWADDR && AddressObject(bytes_of(message)).header().ifa_index == index)
       present.push_back(bytes_of(message));
   });
-  for (const std::string& object : present) {
-    const AddressObject address(object);
-    socket.change(RTM_DELADDR, 0, [&](nlmsghdr& message) {
-      *static_cast<ifaddrmsg*>(mnl_nlmsg_put_extra_header(&message, sizeof(ifaddrmsg))) = address.header();
-      copy_attributes(address, {IFA_CACHEINFO}, message);
-    });
-  }
+  for (const std::string& object : present) try {
+      const AddressObject address(object);
+      socket.change(RTM_DELADDR, 0, [&](nlmsghdr& message) {
+        *static_cast<ifaddrmsg*>(mnl_nlmsg_put_extra_header(&message, sizeof(ifaddrmsg))) = address.header();
+        copy_attributes(address, {IFA_CACHEINFO}, message);
+      });
+    } catch (const std::system_error& error) {
+      if (error.code().value() != EADDRNOTAVAIL) throw;  // a secondary one that went with its primary one
+    }
 }
 
 void add_route(NetlinkSocket& socket, std::uint32_t index, const std::string& object) {
   const RouteObject route(object);
-  change_once(socket, RTM_NEWROUTE, NLM_F_EXCL, [&](nlmsghdr& message) {
+  // Another interface may have a route to the same place.
+  change_once(socket, RTM_NEWROUTE, NLM_F_APPEND, [&](nlmsghdr& message) {
     auto& header = *static_cast<rtmsg*>(mnl_nlmsg_put_extra_header(&message, sizeof(rtmsg)));
     header = route.header();
     header.rtm_flags &= RTNH_F_ONLINK;  // the others say how it is
