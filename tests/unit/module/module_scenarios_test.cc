@@ -107,7 +107,7 @@ TEST_P(ModuleScenarios, AnInvalidEditFailsThePrepareEvenIfTheModuleIgnoresIt) {
   EXPECT_EQ(run(module->prepare(claim("u1"), soon())).error(),
             (Error{Code::kInternal,
                    "module 'm' cannot prepare: it asks for an invalid edit: environment variable '1BAD' is not a name "
-                   "of letters, digits and '_'"}));
+                   "of letters, digits and \"_-.\""}));
 }
 
 TEST_P(ModuleScenarios, ASinkRefusesUseAfterItsCall) {
