@@ -19,7 +19,7 @@ cage::Device device_of(const Target& target, const Fences& fences, const IsChang
   cage::Device device(about.id, about.kind);
   device.name(about.name).health(region_health(target, fences, is_changing));
   if (!about.bus_id.empty()) device.pci(about.bus_id);
-  device.attribute("type", about.kind).attribute("card", about.card);
+  device.attribute("type", about.kind).attribute("card", about.physical.empty() ? about.card : about.physical);
   if (!about.model.empty()) device.attribute("model", about.model);
   if (const std::string id = target.interface_id(); !id.empty()) device.attribute("interfaceId", id);
   if (const Function loaded = target.function(); !loaded.id.empty()) device.attribute("afuId", loaded.id);

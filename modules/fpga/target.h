@@ -26,12 +26,13 @@ struct Tools {
 };
 
 struct Identity {
-  std::string id;      // "0000:3b:00.0/port-0": stable over reboots, unlike the kernel's numbers
-  std::string name;    // "fpga-0000-3b-00-0-p0"
-  std::string kind;    // "port", "vf", "card", "alveo", "manager"
-  std::string card;    // "0000:3b:00.0": the targets of one card share it
-  std::string bus_id;  // empty for an FPGA that is no PCI function
-  std::string model;   // "N3000"; empty if nobody knows it
+  std::string id;             // "0000:3b:00.0/port-0": stable over reboots, unlike the kernel's numbers
+  std::string name;           // "fpga-0000-3b-00-0-p0"
+  std::string kind;           // "port", "vf", "card", "alveo", "manager"
+  std::string card;           // "0000:3b:00.0": the targets of one card share it
+  std::string physical = {};  // the card of a virtual function that has ports of its own
+  std::string bus_id;         // empty for an FPGA that is no PCI function
+  std::string model;          // "N3000"; empty if nobody knows it
 };
 
 // The function that is loaded: an AFU, a kernel of an xclbin.

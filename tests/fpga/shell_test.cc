@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "modules/fpga/dfl/card.h"
+#include "modules/fpga/dfl/port.h"
 #include "tests/fpga/node_files.h"
 
 namespace cardcage::fpga {
@@ -24,6 +25,26 @@ TEST_F(FpgaShell, VersionsAreThoseOfOpae) {
   EXPECT_EQ(version_of("0x202000200000237"), "2.0.2");
   EXPECT_EQ(version_of("0x2300011001030f"), "0.2.3");
   EXPECT_EQ(version_of(""), "none");
+}
+
+TEST_F(FpgaShell, PortsOfAVirtualFunctionShowThatOfTheirCard) {
+  const std::string card = "sys/bus/pci/devices/0000:3b:00.0/", function = "sys/bus/pci/devices/0000:3b:00.5/";
+  write(card + "fpga_region/region0/dfl-fme.0/bitstream_id", "0x113000200000177\n");
+  write(card + "fpga_region/region0/dfl-fme.0/dfl-fme-region.1/fpga_region/region1/compat_id",
+        "a5d72a3cc8b04939912cf715e5dc10ca\n");
+  write(function + "fpga_region/region2/dfl-port.1/id", "1\n");
+  write(function + "fpga_region/region2/dfl-port.1/afu_id", "d8424dc4a4a3c413f89e433683f9040b\n");
+  link(function + "physfn", "../0000:3b:00.0");
+  const auto found = read_dfl_card(tools.node, "0000:3b:00.5");
+  ASSERT_TRUE(found);
+  ASSERT_EQ(found->ports.size(), 1u);
+  const Port port(tools, *found, found->ports.front());
+  EXPECT_EQ(port.interface_id(), "a5d72a3cc8b04939912cf715e5dc10ca");
+  EXPECT_EQ(port.identity().physical, "0000:3b:00.0");
+  EXPECT_NE(port.why_not_programmable(), "") << "its card programs it";
+  cage::Device device("x", "port");
+  port.describe(device);
+  EXPECT_THAT(attributes_of(device), ::testing::Contains(::testing::Pair("shellVersion", "1.1.3")));
 }
 
 }  // namespace

@@ -118,6 +118,10 @@ std::optional<DflCard> read_dfl_card(const hardware::Node& node, const std::stri
   std::ranges::sort(card.ports, {}, &DflPort::number);
   card.model = model_of(node, bus_id);
   card.virtual_functions = hardware::virtual_functions_of(node.sysfs, bus_id);
+  card.physical = hardware::physical_function_of(node.sysfs, bus_id);
+  card.shell = card.engine;
+  if (!card.engine && !card.physical.empty())
+    if (const auto whole = read_dfl_card(node, card.physical)) card.shell = whole->engine;
   return card;
 }
 

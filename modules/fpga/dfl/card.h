@@ -36,6 +36,8 @@ struct DflCard {
   std::string bus_id;               // "0000:3b:00.0"
   std::string model;                // "N3000"; empty for cards that this module has not heard of
   std::optional<DflEngine> engine;  // a virtual function has none
+  std::string physical;             // of a virtual function: the function of its card
+  std::optional<DflEngine> shell;   // the engine that tells the shell: its own, or that of its physical function
   std::vector<DflPort> ports;       // by number
   std::vector<std::string> virtual_functions;
 

@@ -24,6 +24,7 @@ Identity port_identity(const DflCard& card, const DflPort& port) {
           .name = name_of_card(card.bus_id) + "-p" + number,
           .kind = "port",
           .card = card.bus_id,
+          .physical = card.physical,
           .bus_id = card.bus_id,
           .model = card.model};
 }
@@ -33,7 +34,7 @@ Identity port_identity(const DflCard& card, const DflPort& port) {
 Port::Port(const Tools& tools, const DflCard& card, const DflPort& port)
     : Target(port_identity(card, port)), tools_(tools), card_(card), port_(port) {}
 
-std::string Port::interface_id() const { return card_.engine ? card_.engine->interface_id : std::string(); }
+std::string Port::interface_id() const { return card_.shell ? card_.shell->interface_id : std::string(); }
 
 Function Port::function() const {
   const hardware::Reading id = hardware::read_attribute(port_.folder / "afu_id");
@@ -119,8 +120,8 @@ void Port::add_to(cage::Edit edit, const Entry* /*loaded*/) const {
 }
 
 void describe_card(const DflCard& card, cage::Device& device) {
-  if (!card.engine) return;
-  if (const auto shell = read_shell(*card.engine))
+  if (!card.shell) return;
+  if (const auto shell = read_shell(*card.shell))
     device.attribute("shellId", shell->id).attribute("shellVersion", cage::Version{shell->version});
 }
 
