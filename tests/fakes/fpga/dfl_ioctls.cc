@@ -158,7 +158,7 @@ FakeFpgas::Reply FakeFpgas::set_interrupt(const Request& request, const NodeKey&
 
 int FakeFpgas::release_port(const std::string& address, int id) {
   Port* port = card_at(address).port(static_cast<unsigned>(id));
-  if (port == nullptr) return ENODEV;
+  if (port == nullptr) return EINVAL;
   if (port->released) return EBUSY;
   if (begin_use({address, port->id}, true) != 0) return EBUSY;
   port->released = true;
@@ -168,7 +168,7 @@ int FakeFpgas::release_port(const std::string& address, int id) {
 
 int FakeFpgas::assign_port(const std::string& address, int id) {
   Port* port = card_at(address).port(static_cast<unsigned>(id));
-  if (port == nullptr) return ENODEV;
+  if (port == nullptr) return EINVAL;
   if (!port->released) return EBUSY;
   NodeUse& use = uses_[{address, port->id}];
   use.exclusive = false;

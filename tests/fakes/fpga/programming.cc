@@ -105,8 +105,6 @@ FakeFpgas::Answer FakeFpgas::program(const Request& request, const std::string& 
   if (!read_memory(request.caller, call.buffer_address, payload.data(), call.buffer_size)) return Reply{EFAULT, ""};
   return with_fme_lock(request, address, [this, request, address, port = call.port_id, payload]() -> Answer {
     Card& card = card_at(address);
-    // The kernel finds the port when it disables the bridge.
-    if (card.port(port)->released) return Reply{ENODEV, ""};
     card.dfl->programming = true;
     card.dfl->manager.state = "write";
     card.dfl->manager.status.clear();
