@@ -47,8 +47,7 @@ std::string Daemon::holders_of(const Supervisor& supervisor, const Device& devic
 
 std::string Daemon::why_replaced(const std::string& module, const Device& device) const {
   const ServedDevice* const served = table_.find(module, device.id);
-  // This runs for every device whenever the health of one changes, and most devices are free.
-  if (!served || ledger_->holders(module, device.id, served->served.name, served->device.name).empty()) return "";
+  if (!served) return "";
   const auto conflict = find_name_conflict({}, module, held_device(*served), *ledger_);
   return conflict ? fmt::format("{}; delete its pod to release it", to_string(*conflict)) : "";
 }

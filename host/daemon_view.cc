@@ -142,10 +142,12 @@ std::vector<DeviceReport> Daemon::devices() const {
     DeviceHealth health = served->supervisor->health(served->device);
     report.device.health = std::move(health.health);
     report.causes = std::move(health.causes);
-    if (const Resource* resource = served->served.is_resource() ? resources_->find(served->served.name) : nullptr)
-      if (auto why = resource->allocator().unavailable(held_devices(*resource), served->device);
+    if (const Resource* resource = served->served.is_resource() ? resources_->find(served->served.name) : nullptr) {
+      const auto own = resource->allocator().record_for(report.module, served->device);
+      if (auto why = resource->allocator().unavailable(held_devices(*resource), served->device, own.get());
           why && !writes_->stuck->find({report.module, report.device.id}))
         report.device.health = *std::move(why);
+    }
     const auto records = claims_holding(report.module, held_device(*served), *ledger_);
     report.holders = device_holders(records);
     report.user = device_user(records, pods_->claim_users());

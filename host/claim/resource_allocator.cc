@@ -351,7 +351,8 @@ Task<bool> ResourceAllocator::restore(Instant deadline) {
   co_return std::ranges::all_of(records(), whole);
 }
 
-std::optional<Health> ResourceAllocator::unavailable(const HeldDevices& others, const Device& device) const {
+std::optional<Health> ResourceAllocator::unavailable(const HeldDevices& others, const Device& device,
+                                                     const ClaimRecord* own) const {
   const auto unhealthy = [](const char* reason, std::string message) {
     return Health{.state = HealthState::kUnhealthy, .reason = reason, .message = std::move(message)};
   };
@@ -360,7 +361,6 @@ std::optional<Health> ResourceAllocator::unavailable(const HeldDevices& others, 
     return unhealthy("FailedRecently",
                      fmt::format("it is not offered for a while after a failure: {}", entry->second.why));
   const HeldDevice wanted{.allocation = {.driver = resource_, .device = device.name}, .device_id = device.id};
-  const auto own = record_for(others.module(), device);
   const auto conflict = find_conflict(own ? own->key() : ClaimKey{}, others, wanted, environment_.ledger);
   if (!conflict) return std::nullopt;
   return unhealthy(conflict->partition.empty() ? "InUse" : "PartitionInUse", to_string(*conflict));

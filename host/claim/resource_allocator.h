@@ -63,7 +63,8 @@ class ResourceAllocator {
 
   // Why the device must not be offered now: it failed recently, or it or a part of the same hardware is held through
   // another driver or resource. One pod after the other would fail with it.
-  std::optional<Health> unavailable(const HeldDevices& others, const Device& device) const;
+  // `own` is record_for() the device, which lists of many devices look up once.
+  std::optional<Health> unavailable(const HeldDevices& others, const Device& device, const ClaimRecord* own) const;
   // One per id. If the holders of a device are not known, because the ledger was rebuilt, the device's own id.
   std::vector<HandedOutId> handed_out() const;
   Instant allocated(const std::string& id) const;

@@ -141,9 +141,10 @@ void Resource::add_device(const ServedDevice& served, const HeldDevices& held,
                 {{"resource", name().name}, {"device", device.id}, {"error", refused_[device.id]}});
     return;
   }
-  bool healthy = usable(served) && !allocator_.unavailable(held, device);
+  const auto record = allocator_.record_for(held.module(), device);
+  bool healthy = usable(served) && !allocator_.unavailable(held, device, record.get());
   // A device that was handed out with another number of replicas, before the configuration changed, is not shared.
-  if (const auto record = allocator_.record_for(held.module(), device))
+  if (record)
     for (const Holder& holder : holders_of(*record)) healthy &= ids.contains(holder.id);
   for (const std::string& id : ids) listed[id] = {id, healthy, device.numa_nodes};
 }

@@ -46,7 +46,8 @@ class AllocatorWorld : public ClaimWorld {
     return held(device) ? held(device)->parts[0].devices[0].holders : std::vector<Holder>{};
   }
   std::optional<Health> unavailable(const Device& device) const {
-    return allocator->unavailable(HeldDevices("gpus", directory.snapshot("gpus"), *ledger), device);
+    return allocator->unavailable(HeldDevices("gpus", directory.snapshot("gpus"), *ledger), device,
+                                  allocator->record_for("gpus", device).get());
   }
   void reboot() {
     allocator.reset();
