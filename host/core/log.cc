@@ -46,8 +46,9 @@ struct Output {
   }
 };
 
+// Never destroyed: a thread of a module that was given up may log while the process exits.
 Output& output() {
-  static Output instance;
+  static Output& instance = *new Output;
   return instance;
 }
 
@@ -116,7 +117,7 @@ void log(LogLevel level, std::string_view message, std::initializer_list<LogFiel
 void log_limited(LogLevel level, std::string_view key, std::string_view message,
                  std::initializer_list<LogField> fields) {
   static std::mutex mutex;
-  static RepeatLimit limit;
+  static RepeatLimit& limit = *new RepeatLimit;  // never destroyed, as output()
 
   std::string text(message);
   for (const LogField& field : fields) text += "\n" + field.value.text();
