@@ -94,14 +94,14 @@ TEST_P(NicClaim, AResourceNamesItsDevicesAsTheSriovDevicePluginDoes) {
 // Where the client library of the Network Plumbing group looks (pkg/utils/device-info of
 // network-attachment-definition-client), with the members that it reads.
 TEST_P(NicClaim, AResourceLeavesAFileForCniPluginsWhileAPodHasTheDevice) {
-  const auto folder = tree.root() / "run/k8s.cni.cncf.io/devinfo";
-  const auto file = folder / "dp/example.com-sriov-0000:41:00.0-device.json";
-  ASSERT_TRUE(start({{"device_info", folder.native()}}));
+  const auto files = tree.root() / "run/k8s.cni.cncf.io/devinfo";
+  const auto file = files / "dp/example.com-sriov-0000:41:00.0-device.json";
+  ASSERT_TRUE(start({{"device_info", files.native()}}));
   auto claim = claim_of("u1", {"nic-0000-41-00-0"});
   claim.resource = "example.com/sriov";
   ASSERT_TRUE(prepare(claim));
   EXPECT_FALSE(std::filesystem::exists(file)) << "nobody reads such files on this node";
-  std::filesystem::create_directories(folder.parent_path());
+  std::filesystem::create_directories(files.parent_path());
   add_rdma();
   ASSERT_TRUE(prepare(claim));
   EXPECT_EQ(read_file(file, 1000).value_or(""),

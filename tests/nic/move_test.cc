@@ -141,9 +141,9 @@ class NicMove : public ::testing::TestWithParam<std::tuple<const char*, int>> {
 INSTANTIATE_TEST_SUITE_P(Interfaces, NicMove,
                          ::testing::Combine(::testing::Values("veth", "macvlan"),
                                             ::testing::Values(Interference::kKill, EEXIST, EBUSY, ENODEV)),
-                         [](const auto& info) {
-                           const int error = std::get<1>(info.param);
-                           return fmt::format("{}_{}", std::get<0>(info.param),
+                         [](const auto& about) {
+                           const int error = std::get<1>(about.param);
+                           return fmt::format("{}_{}", std::get<0>(about.param),
                                               error == 0 ? "SIGKILL" : ::strerrorname_np(error));
                          });
 
@@ -179,7 +179,9 @@ TEST_P(NicMove, ADetachEndsOnTheNode) {
     ASSERT_TRUE(scene.attach());
     const SteppedResult result = run_stepped([&] { return scene.detach(); }, interference(step));
     const std::string about = fmt::format("step {}", step);
-    if (!result.succeeded) EXPECT_TRUE(scene.detach() && scene.restore()) << about;
+    if (!result.succeeded) {
+      EXPECT_TRUE(scene.detach() && scene.restore()) << about;
+    }
     scene.expect_as_before(about);
     if (HasFailure() || result.steps <= step) break;
   }
@@ -224,7 +226,7 @@ TEST(NicMoveXdp, AProgramOfThePodIsRemoved) {
 
 class NicMoves : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Interfaces, NicMoves, ::testing::Values("veth", "macvlan"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& about) { return std::string(about.param); });
 
 // Moves, kills and tricks of a pod in random order.
 TEST_P(NicMoves, WhateverHappensItComesBackAsItWas) {
