@@ -12,6 +12,7 @@
 #include <iterator>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 namespace cardcage::nic {
 namespace {
@@ -69,13 +70,11 @@ std::string for_pod(const AddressObject& address) {
   nlmsghdr& message = *mnl_nlmsg_put_header(buffer.data());
   *static_cast<ifaddrmsg*>(mnl_nlmsg_put_extra_header(&message, sizeof(ifaddrmsg))) = address.header();
   copy_attributes(address, {IFA_CACHEINFO, IFA_LABEL, IFA_FLAGS}, message);
-  std::uint32_t flags = address.number(IFA_FLAGS, address.header().ifa_flags) & IFA_F_NOPREFIXROUTE;
-  if (address.header().ifa_family == AF_INET6) flags |= IFA_F_NODAD;
-  mnl_attr_put_u32(&message, IFA_FLAGS, flags);
+  mnl_attr_put_u32(&message, IFA_FLAGS, address.number(IFA_FLAGS, address.header().ifa_flags) & IFA_F_NOPREFIXROUTE);
   return bytes_of(message);
 }
 
-// The kernel makes temporary ones and those of router advertisements again by itself.
+// The kernel creates temporary addresses and those of router advertisements again by itself.
 bool is_administrators(const AddressObject& address) {
   return address.header().ifa_family == AF_INET ||
          (address.number(IFA_FLAGS, address.header().ifa_flags) & IFA_F_PERMANENT) != 0;
@@ -87,7 +86,24 @@ bool is_administrators(const RouteObject& route, std::uint32_t index) {
          (header.rtm_flags & RTM_F_CLONED) == 0 && route.number(RTA_OIF, 0) == index && !route.has(RTA_NH_ID);
 }
 
-// What is there already counts as made.
+// Calls `action` with each object of a family, and its bytes.
+template <class Header, class Action>
+void for_each_object(NetlinkSocket& socket, std::uint16_t get, std::uint16_t described, unsigned char family,
+                     const Action& action) {
+  socket.dump(get, family, [&](const nlmsghdr& message) {
+    if (message.nlmsg_type != described) return;
+    std::string bytes = bytes_of(message);
+    const Object<Header> object(bytes);
+    action(object, std::move(bytes));
+  });
+}
+
+template <class Action>
+void for_each_address(NetlinkSocket& socket, unsigned char family, const Action& action) {
+  for_each_object<ifaddrmsg>(socket, RTM_GETADDR, RTM_NEWADDR, family, action);
+}
+
+// Creates an object. One that exists already is no error.
 void change_once(NetlinkSocket& socket, std::uint16_t type, std::uint16_t flags,
                  const NetlinkSocket::Build& build) try {
   socket.change(type, static_cast<std::uint16_t>(NLM_F_CREATE | flags), build);
@@ -99,38 +115,31 @@ void change_once(NetlinkSocket& socket, std::uint16_t type, std::uint16_t flags,
 
 NetworkObjects read_objects(NetlinkSocket& socket, std::uint32_t index) {
   NetworkObjects objects;
-  socket.dump(RTM_GETADDR, AF_UNSPEC, [&](const nlmsghdr& message) {
-    if (message.nlmsg_type != RTM_NEWADDR) return;
-    const AddressObject address(bytes_of(message));
+  for_each_address(socket, AF_UNSPEC, [&](const AddressObject& address, std::string bytes) {
     if (address.header().ifa_index == index && is_administrators(address))
-      objects.addresses.push_back(bytes_of(message));
+      objects.addresses.push_back(std::move(bytes));
   });
   std::vector<std::string> with_gateway;  // which may need another route to be reached
-  socket.dump(RTM_GETROUTE, AF_UNSPEC, [&](const nlmsghdr& message) {
-    if (message.nlmsg_type != RTM_NEWROUTE) return;
-    const RouteObject route(bytes_of(message));
-    if (is_administrators(route, index))
-      (route.has(RTA_GATEWAY) ? with_gateway : objects.routes).push_back(bytes_of(message));
-  });
+  for_each_object<rtmsg>(socket, RTM_GETROUTE, RTM_NEWROUTE, AF_UNSPEC,
+                         [&](const RouteObject& route, std::string bytes) {
+                           if (is_administrators(route, index))
+                             (route.has(RTA_GATEWAY) ? with_gateway : objects.routes).push_back(std::move(bytes));
+                         });
   std::ranges::move(with_gateway, std::back_inserter(objects.routes));
-  socket.dump(RTM_GETNEIGH, AF_UNSPEC, [&](const nlmsghdr& message) {
-    if (message.nlmsg_type != RTM_NEWNEIGH) return;
-    const NeighbourObject neighbour(bytes_of(message));
-    const ndmsg& header = neighbour.header();
-    if (header.ndm_ifindex == static_cast<int>(index) && (header.ndm_state & NUD_PERMANENT) != 0 &&
-        (header.ndm_family == AF_INET || header.ndm_family == AF_INET6))
-      objects.neighbours.push_back(bytes_of(message));
-  });
+  for_each_object<ndmsg>(
+      socket, RTM_GETNEIGH, RTM_NEWNEIGH, AF_UNSPEC, [&](const NeighbourObject& neighbour, std::string bytes) {
+        const ndmsg& header = neighbour.header();
+        if (header.ndm_ifindex == static_cast<int>(index) && (header.ndm_state & NUD_PERMANENT) != 0 &&
+            (header.ndm_family == AF_INET || header.ndm_family == AF_INET6))
+          objects.neighbours.push_back(std::move(bytes));
+      });
   return objects;
 }
 
 std::multimap<std::uint32_t, Address> global_addresses(NetlinkSocket& socket) {
   std::multimap<std::uint32_t, Address> found;
-  socket.dump(RTM_GETADDR, AF_UNSPEC, [&](const nlmsghdr& message) {
-    if (message.nlmsg_type != RTM_NEWADDR) return;
-    const std::string bytes = bytes_of(message);
-    if (const AddressObject address(bytes);
-        address.header().ifa_scope == RT_SCOPE_UNIVERSE && is_administrators(address))
+  for_each_address(socket, AF_UNSPEC, [&](const AddressObject& address, const std::string& bytes) {
+    if (address.header().ifa_scope == RT_SCOPE_UNIVERSE && is_administrators(address))
       found.emplace(address.header().ifa_index, address_of(bytes));
   });
   return found;
@@ -154,7 +163,6 @@ std::string object_of(const Address& address) {
   auto& header = *static_cast<ifaddrmsg*>(mnl_nlmsg_put_extra_header(&message, sizeof(ifaddrmsg)));
   header.ifa_family = address.family;
   header.ifa_prefixlen = address.prefix;
-  header.ifa_flags = address.family == AF_INET6 ? IFA_F_NODAD : 0;
   mnl_attr_put(&message, IFA_LOCAL, address.size(), address.bytes.data());
   mnl_attr_put(&message, IFA_ADDRESS, address.size(), address.bytes.data());
   return bytes_of(message);
@@ -192,9 +200,8 @@ void add_address(NetlinkSocket& socket, std::uint32_t index, const std::string& 
 
 void remove_addresses(NetlinkSocket& socket, std::uint32_t index) {
   std::vector<std::string> present;
-  socket.dump(RTM_GETADDR, AF_INET, [&](const nlmsghdr& message) {
-    if (message.nlmsg_type == RTM_NEWADDR && AddressObject(bytes_of(message)).header().ifa_index == index)
-      present.push_back(bytes_of(message));
+  for_each_address(socket, AF_INET, [&](const AddressObject& address, std::string bytes) {
+    if (address.header().ifa_index == index) present.push_back(std::move(bytes));
   });
   for (const std::string& object : present) try {
       const AddressObject address(object);

@@ -1,5 +1,5 @@
-// What a network namespace has for an interface: addresses, routes and permanent neighbours. Each is the message in
-// which the kernel describes it, so that nothing is lost when it is made anew.
+// The addresses, routes and permanent neighbours of an interface. Each is kept as the message in which the kernel
+// describes it, so that no attribute is lost when it is created again.
 //
 // Source: rtnetlink(7), include/uapi/linux/if_addr.h, rtnetlink.h and neighbour.h of the kernel.
 #pragma once
@@ -31,13 +31,13 @@ std::multimap<std::uint32_t, Address> global_addresses(NetlinkSocket& socket);
 // main table, and neighbours.
 NetworkObjects inherited(const NetworkObjects& of_node);
 
-// An address as read_objects() would return it. One of IPv6 is used at once: nobody looks for duplicates.
+// An address as read_objects() would return it.
 std::string object_of(const Address& address);
 // The address of such an object.
 Address address_of(const std::string& object);
 
 // Makes them, for another interface if its index is another. Does nothing for those that are there. Throws
-// std::system_error, which names the address.
+// std::system_error, which names the address. One of IPv6 is used at once: nobody looks for duplicates.
 void add_address(NetlinkSocket& socket, std::uint32_t index, const std::string& object);
 // Those of IPv4: their labels follow a name of the interface that passes. Throws std::system_error.
 void remove_addresses(NetlinkSocket& socket, std::uint32_t index);
