@@ -19,7 +19,7 @@
 
 namespace cardcage::nic {
 
-// What the operator has chosen.
+// The options of the module that concern claims.
 struct ClaimPolicy {
   Choice choice;
   std::string vfio_driver;            // the one that the passthrough binds

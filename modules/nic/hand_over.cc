@@ -138,7 +138,7 @@ bool becomes_true(const cage::Call& call, const std::function<bool()>& condition
   return true;
 }
 
-// Which becomes the explanation of the call.
+// Names the interface in the error of the call.
 [[noreturn]] void fail(const KeptInterface& kept, const char* what, const std::system_error& error) {
   throw cage::Error(CAGE_UNAVAILABLE, "interface '" + kept.netdev.name + "' of device '" + kept.device + "' " + what +
                                           ": " + error.what());
@@ -191,7 +191,7 @@ void HandOver::detach(const KeptInterface& kept, std::string_view claim_uid, con
   fail(kept, "cannot be taken back from the pod", error);
 }
 
-// What fails here is tried again when the claim is released.
+// Only logs an error: restore() tries again when the claim is released.
 void HandOver::try_to_put_back(const KeptInterface& kept, const Mark& mark, NetlinkSocket& pod,
                                NetlinkSocket& node) const {
   try {

@@ -7,7 +7,7 @@
 
 namespace cardcage::nic {
 
-// What the operator has chosen: patterns with * and ?.
+// The operator's patterns for names of interfaces, with * and ?.
 struct Choice {
   std::vector<std::string> keep;        // interfaces that stay with the node
   std::vector<std::string> interfaces;  // those that are offered although they have no PCI function, or an address

@@ -8,7 +8,7 @@
 
 namespace cardcage::nic {
 
-// What becomes of addresses, routes, neighbours and names that the kernel refuses.
+// How restore_link() handles an address, route, neighbour or name that the kernel refuses.
 enum class Refused {
   kFails,  // restore_link() throws, and is called again
   kIsLogged,

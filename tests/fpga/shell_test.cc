@@ -1,5 +1,5 @@
-// What the number says that identifies the shell of a card. The versions are those that OPAE gives for its recorded
-// cards.
+// The identifier of a card's shell encodes its version. The expected versions are those that OPAE prints for its
+// recorded cards.
 #include <gmock/gmock.h>
 
 #include "modules/fpga/dfl/card.h"

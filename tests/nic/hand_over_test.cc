@@ -302,7 +302,7 @@ TEST_P(NicHandOver, APodWithoutIPv6GetsTheOtherAddresses) {
   EXPECT_TRUE(is_as_before());
 }
 
-// Of version 0 of the module's state, which had addresses as text and neither an index nor anything that follows it.
+// Version 0 of the module's state had addresses as text, and neither an index nor the fields behind it.
 TEST_P(NicHandOver, WhatAnEarlierModuleSavedIsRead) {
   ModuleClaim claim = claim_of("u1");
   ASSERT_TRUE(prepare(claim));

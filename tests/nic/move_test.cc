@@ -79,7 +79,7 @@ class Scene {
 
   int pod_socket() const { return sandbox_.route_socket->get(); }
   bool pod_ip(const std::string& command) const { return pod_.ip(command); }
-  // What the kernel says of it on the node.
+  // The interface on the node as the kernel describes it.
   std::string on_node() const {
     return output_of(
         "ip -d address show dev nic0 | sed '/valid_lft/d; s/ tentative//; s/ nodad//'; "
@@ -131,7 +131,7 @@ class NicMove : public ::testing::TestWithParam<std::tuple<const char*, int>> {
 #endif
   }
   static const char* kind() { return std::get<0>(GetParam()); }
-  // What exists already counts as made.
+  // Creating an object that exists already is no error.
   static Interference interference(int step) {
     Interference made{.step = step, .error = std::get<1>(GetParam())};
     if (made.error == EEXIST) made.spares = {RTM_NEWROUTE, RTM_NEWNEIGH, RTM_NEWRULE};

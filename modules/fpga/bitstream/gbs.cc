@@ -80,7 +80,7 @@ std::string function_of(const json::object& image) {
   return function;
 }
 
-// What follows the object is passed over, as OPAE does.
+// Reads one JSON object and ignores the bytes behind it, as OPAE does.
 json::value parse_metadata(std::string_view text) {
   json::error_code error;
   json::parse_options options;

@@ -12,7 +12,7 @@
 namespace cardcage::nic {
 namespace {
 
-// Of Linux 6.3. Setting the sizes of above changes them, too.
+// Linux 6.3 added these limits for IPv4. Setting the older limits changes them, too.
 constexpr int kGsoIpv4MaxSize = 63, kGroIpv4MaxSize = 64;
 
 std::string text_of(const nlattr& attribute) {

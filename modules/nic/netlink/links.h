@@ -39,7 +39,7 @@ struct Link {
 std::string mac_text(std::span<const unsigned char> bytes);
 std::vector<unsigned char> mac_bytes(const std::string& text);
 
-// What a message of the types RTM_NEWLINK and RTM_DELLINK tells.
+// Parses a message of type RTM_NEWLINK or RTM_DELLINK.
 Link link_from(const nlmsghdr& message);
 
 // Throws std::system_error, as all functions here.
