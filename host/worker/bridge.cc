@@ -3,12 +3,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 
 #include "host/core/memory.h"
 #include "host/core/version.h"
 #include "host/instance/declarations.h"
 #include "host/wire/frame.h"
+#include "host/worker/exit.h"
 
 namespace cardcage {
 namespace {
@@ -30,10 +30,7 @@ void ReportStream::send(const wire::Report& report) {
   for (std::string_view rest = *frame; !rest.empty();) {
     const ssize_t sent = ::write(socket_, rest.data(), rest.size());
     if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0) {
-      std::perror("cardcage-worker: cannot answer the daemon");
-      ::_exit(EXIT_FAILURE);
-    }
+    if (sent < 0) exit_with_errno("cannot write to the daemon");
     rest.remove_prefix(static_cast<std::size_t>(sent));
   }
 }

@@ -11,17 +11,13 @@
 #include <cstdio>
 #include <utility>
 
+#include "host/worker/exit.h"
+
 namespace cardcage {
 namespace {
 
 // How long a job runs before the main thread stands in. Most calls end long before.
 constexpr long kLongJobNs = 10'000'000;
-
-// Runs no destructors: the module may be running or broken.
-[[noreturn]] void exit_with_errno(const char* what) {
-  std::perror(what);
-  ::_exit(EXIT_FAILURE);
-}
 
 }  // namespace
 
@@ -29,7 +25,7 @@ Inbox::Inbox(int socket)
     : socket_(socket),
       alarm_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC)),
       call_back_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (!alarm_ || !call_back_) exit_with_errno("cardcage-worker: no descriptor is left");
+  if (!alarm_ || !call_back_) exit_with_errno("no descriptor is left");
 }
 
 wire::Request Inbox::next() {
@@ -65,7 +61,7 @@ void Inbox::work() {
     std::unique_lock reading(reading_, std::try_to_lock);
     if (!reading) {
       const std::uint64_t one = 1;
-      if (::write(call_back_.get(), &one, sizeof one) < 0) exit_with_errno("cardcage-worker: cannot read again");
+      if (::write(call_back_.get(), &one, sizeof one) < 0) exit_with_errno("cannot read again");
       reading.lock();
     }
     while (jobs_.empty() && !take_one()) receive();
@@ -103,13 +99,13 @@ void Inbox::stand_in() {
 void Inbox::wait_for_alarm() const {
   std::uint64_t times = 0;
   while (::read(alarm_.get(), &times, sizeof times) < 0)
-    if (errno != EINTR) exit_with_errno("cardcage-worker: cannot wait");
+    if (errno != EINTR) exit_with_errno("cannot wait");
 }
 
 // False if the module's thread wants to read again, or if poll was interrupted.
 bool Inbox::wait_for_message() const {
   std::array<pollfd, 2> ready{{{socket_, POLLIN, 0}, {call_back_.get(), POLLIN, 0}}};
-  if (::poll(ready.data(), ready.size(), -1) < 0 && errno != EINTR) exit_with_errno("cardcage-worker: cannot wait");
+  if (::poll(ready.data(), ready.size(), -1) < 0 && errno != EINTR) exit_with_errno("cannot wait");
   std::uint64_t times = 0;
   return ::read(call_back_.get(), &times, sizeof times) < 0 && ready[0].revents != 0;
 }
@@ -119,12 +115,13 @@ void Inbox::receive() {
   pollfd ready{socket_, POLLIN, 0};
   if (::poll(&ready, 1, -1) < 0) {
     if (errno == EINTR) return;
-    exit_with_errno("cardcage-worker: cannot wait");
+    exit_with_errno("cannot wait");
   }
   std::array<char, 64u << 10> piece;
   const ssize_t size = receive_with(socket_, piece, descriptors_);
   if (size < 0 && errno == EINTR) return;
-  if (size < 0 && errno == EMFILE) exit_with_errno("cardcage-worker: descriptors of a pod are lost");
+  if (size < 0 && errno == EMFILE) exit_with_errno("descriptors of a pod are lost");
+  if (size < 0 && errno == EBADF) exit_with_errno("cannot read");
   if (size <= 0) ::_exit(EXIT_SUCCESS);
   frames_.append({piece.data(), static_cast<std::size_t>(size)});
 }

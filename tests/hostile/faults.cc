@@ -184,8 +184,9 @@ std::vector<Fault> process_changes() {
        .row = "host descriptors closed",
        .file = "closes_descriptors.so",
        .provoke = &H::close_descriptors,
-       .error = "exited with status 1; it printed last: 'cardcage-worker: cannot answer the daemon: Bad file "
-                "descriptor'"},
+       .error =
+           "exited with status 1; it printed last: 'cardcage-worker: the module closed a descriptor of its worker: "
+           "Bad file descriptor'"},
       {.id = "other_protobuf",
        .row = "a bundled, different Protobuf",
        .file = "bundles_protobuf.so",
