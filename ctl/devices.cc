@@ -1,4 +1,4 @@
-// cagectl devices [NAME...]
+// cagectl devices [NAME...] [--not-offered]
 #include <algorithm>
 #include <map>
 
@@ -17,6 +17,7 @@ namespace json = boost::json;
 struct DeviceQuery {
   std::vector<std::string> names;
   std::string module, driver;
+  bool not_offered = false;
 
   bool wants(const admin::v1::Device& device) const {
     return (module.empty() || device.module() == module) && (driver.empty() || device.driver() == driver) &&
@@ -145,19 +146,26 @@ void print_details(const admin::v1::Device& device) {
   }
 }
 
-Status check_names(const DeviceQuery& query, const admin::v1::ListDevicesResponse& list) {
+void print_hint(const std::string& hint) {
+  if (!hint.empty()) fmt::print("{}\n", hint);
+}
+
+Status check_names(const Session& session, const DeviceQuery& query, const admin::v1::ListDevicesResponse& list) {
   std::vector<std::string> known;
   for (const auto& device : list.devices()) known.insert(known.end(), {device.name(), device.id()});
   for (const auto& name : query.names)
-    if (std::ranges::count(known, name) == 0)
-      return fail(Code::kNotFound, "no device '{}'{}", name, nearest_hint(name, known));
+    if (std::ranges::count(known, name) == 0) {
+      const std::string reason = not_offered_reason(session, name);
+      return fail(Code::kNotFound, "no device '{}'{}", name, reason.empty() ? nearest_hint(name, known) : reason);
+    }
   return {};
 }
 
 Status show_devices(const Session& session, const DeviceQuery& query) {
+  if (query.not_offered) return show_not_offered(session, query.module);
   const auto list = ask(session.socket, &admin::v1::Admin::Stub::ListDevices);
   if (!list) return std::unexpected(list.error());
-  if (auto fine = check_names(query, *list); !fine) return fine;
+  if (auto fine = check_names(session, query, *list); !fine) return fine;
   std::vector<admin::v1::Device> devices;
   std::ranges::copy_if(list->devices(), std::back_inserter(devices),
                        [&](const admin::v1::Device& device) { return query.wants(device); });
@@ -167,8 +175,10 @@ Status show_devices(const Session& session, const DeviceQuery& query) {
     print_json(array);
   } else if (devices.empty()) {
     fmt::print("{}\n", no_devices_text(session, query.module));
+    print_hint(not_offered_hint(session, query.module));
   } else if (query.names.empty()) {
     print_table(devices);
+    print_hint(not_offered_hint(session, query.module));
   } else {
     std::ranges::for_each(devices, print_details);
   }
@@ -183,6 +193,7 @@ void add_devices(CLI::App& app, Session& session) {
   command->add_option("NAME", query->names, "names or ids of devices to show in full");
   command->add_option("--module", query->module, "only the devices of this module")->type_name("MODULE");
   command->add_option("--driver", query->driver, "only the devices of this driver")->type_name("DRIVER");
+  command->add_flag("--not-offered", query->not_offered, "show the hardware that is not a device, and why");
   command->callback([&session, query] { session.outcome = show_devices(session, *query); });
 }
 

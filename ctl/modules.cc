@@ -59,11 +59,12 @@ json::value end_json(const admin::v1::Module& module) {
   return {{"time", time_json(end.time())}, {"how", end.how()}, {"lines", lines_json(end.lines())}};
 }
 
-json::object labels_json(const admin::v1::Module& module) {
-  const std::map<std::string, std::string> sorted(module.labels().begin(), module.labels().end());
-  json::object labels;
-  for (const auto& [name, value] : sorted) labels[name] = value;
-  return labels;
+template <class Texts>
+json::object texts_json(const Texts& texts) {
+  const std::map<std::string, std::string> sorted(texts.begin(), texts.end());
+  json::object object;
+  for (const auto& [name, value] : sorted) object[name] = value;
+  return object;
 }
 
 std::string labels(const admin::v1::Module& module) {
@@ -133,7 +134,8 @@ json::value module_json(const admin::v1::Module& module) {
           {"vendor", module.vendor()},
           {"abi", module.abi()},
           {"sha256", module.sha256()},
-          {"labels", labels_json(module)},
+          {"notOffered", texts_json(module.not_offered())},
+          {"labels", texts_json(module.labels())},
           {"metrics", strings_json(module.metrics())},
           {"services", services_json(module.services())},
           {"options", options_json(module.options())},

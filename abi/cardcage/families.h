@@ -228,6 +228,17 @@ typedef struct cage_snapshot_binding {
   cage_status (*set)(cage_snapshot *, cage_str device_id, const cage_binding *);
 } cage_snapshot_binding;
 
+#define CAGE_SNAPSHOT_NOT_OFFERED "cage.snapshot.not_offered/1"  /* hardware left out, since 0.3 */
+/* add: hardware that discover() found and does not list as a device: its name for people
+ * ("0000:3b:00.0", "eth0"; at most 63 bytes) and why ("it has the node's default route"; at most
+ * 1024 bytes), neither empty. At most 256 in a snapshot. Operators see them in 'cagectl devices
+ * --not-offered', and the host logs each new reason, so the module need not. */
+typedef struct cage_snapshot_not_offered {
+  uint32_t struct_size;
+  uint32_t reserved;
+  cage_status (*add)(cage_snapshot *, cage_str name, cage_str reason);
+} cage_snapshot_not_offered;
+
 enum { CAGE_CONDITION_FALSE = 0, CAGE_CONDITION_TRUE = 1, CAGE_CONDITION_UNKNOWN = 2 };
 typedef struct cage_condition {    /* of a claim's device, since 0.3; the host adds times */
   uint32_t struct_size;

@@ -138,6 +138,7 @@ void fill(wire::Module& message, const ModuleReport& report) {
   for (const SaidLine& line : report.lines) fill(*message.add_lines(), line);
   if (report.last_end) fill(*message.mutable_last_end(), *report.last_end);
   for (const auto& [name, value] : report.labels) (*message.mutable_labels())[name] = value;
+  for (const auto& [name, reason] : report.not_offered) (*message.mutable_not_offered())[text(name)] = text(reason);
   for (const ServiceReport& service : report.services) fill(*message.add_services(), service);
   message.mutable_drivers()->Add(report.drivers.begin(), report.drivers.end());
   if (!report.identity) return;

@@ -58,12 +58,18 @@ SnapshotSink::SnapshotSink(const std::string& module, const std::vector<CauseDec
     SnapshotSink& self = self_of(table);
     return self.guard_.run([&] { return self.set_binding(device_id, given); });
   };
+  not_offered_.struct_size = sizeof not_offered_;
+  not_offered_.add = [](cage_snapshot* table, cage_str name, cage_str reason) -> cage_status {
+    SnapshotSink& self = self_of(table);
+    return self.guard_.run([&] { return self.add_not_offered(name, reason); });
+  };
 }
 
 const void* SnapshotSink::extension(std::string_view id) const {
   if (id == CAGE_SNAPSHOT_COUNTERS) return &counters_;
   if (id == CAGE_SNAPSHOT_POLICY) return &policy_;
   if (id == CAGE_SNAPSHOT_BINDING) return &binding_;
+  if (id == CAGE_SNAPSHOT_NOT_OFFERED) return &not_offered_;
   return nullptr;
 }
 
@@ -83,6 +89,7 @@ void SnapshotSink::abandon() {
   bindings_.clear();
   spoiled_.clear();
   left_out_.clear();
+  reasons_.clear();
   text_ = 0;
 }
 
@@ -214,6 +221,20 @@ Status SnapshotSink::set_binding(cage_str device_id, const cage_binding* given) 
 }
 
 // Runs at the end, when all sets and devices are known: the module may name them in any order.
+Status SnapshotSink::add_not_offered(cage_str name, cage_str reason) {
+  const auto hardware = text_of(name, kMaxNotOfferedName, "name");
+  if (!hardware) return std::unexpected(hardware.error());
+  const auto why = text_of(reason, kMaxNotOfferedReason, "reason");
+  if (!why) return std::unexpected(why.error());
+  if (hardware->empty() || why->empty())
+    return fail(Code::kInvalidArgument, "hardware that is not offered has an empty {}",
+                hardware->empty() ? "name" : "reason");
+  if (reasons_.size() == kMaxNotOffered)
+    return fail(Code::kResourceExhausted, "at most {} reasons are kept", kMaxNotOffered);
+  reasons_.insert_or_assign(printable(*hardware, kMaxNotOfferedName), printable(*why, kMaxNotOfferedReason));
+  return {};
+}
+
 void SnapshotSink::resolve_uses() {
   for (auto& [id, uses] : uses_) {
     const auto device = devices_.find(id);
@@ -258,6 +279,7 @@ Snapshot SnapshotSink::finish() {
   assign_names(snapshot.devices);
   snapshot.counter_sets = std::move(counter_sets_);
   snapshot.left_out = std::move(left_out_);
+  snapshot.not_offered = std::move(reasons_);
   abandon();
   return snapshot;
 }

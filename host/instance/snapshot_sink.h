@@ -43,6 +43,7 @@ class SnapshotSink {
   Status add_use(cage_str device_id, cage_str set, const cage_quantity* counters, std::uint32_t count);
   Status set_binding(cage_str device_id, const cage_binding* given);
   Status add_policy(cage_str device_id, cage_str capacity, const cage_request_policy* given);
+  Status add_not_offered(cage_str name, cage_str reason);
   void resolve_uses();
   void resolve_policies();
   void resolve_bindings();
@@ -59,6 +60,7 @@ class SnapshotSink {
   cage_snapshot_counters counters_{};
   cage_snapshot_policy policy_{};
   cage_snapshot_binding binding_{};
+  cage_snapshot_not_offered not_offered_{};
   std::map<std::string, Device> devices_;
   std::set<std::string> names_;  // that the module chose
   std::map<std::string, std::map<std::string, Quantity>> counter_sets_;
@@ -70,6 +72,7 @@ class SnapshotSink {
   // ready.
   std::set<std::string> spoiled_;
   std::map<std::string, std::string> left_out_;
+  std::map<std::string, std::string> reasons_;  // why the module does not offer hardware, by its name
   std::size_t text_ = 0;
 };
 

@@ -54,13 +54,17 @@ struct Device {
 };
 
 constexpr std::size_t kMaxLeftOut = 16;
+constexpr std::size_t kMaxNotOffered = 256;
+constexpr std::size_t kMaxNotOfferedName = 63, kMaxNotOfferedReason = 1024;
 
 // The full, immutable device list of an instance, sorted by id.
 struct Snapshot {
   std::vector<Device> devices;
   std::map<std::string, std::map<std::string, Quantity>> counter_sets;
-  // Why devices are not in the list, by what the module calls them; at most kMaxLeftOut of them.
+  // Why the host refuses devices of the module, by what the module calls them; at most kMaxLeftOut of them.
   std::map<std::string, std::string> left_out;
+  // Why the module does not offer hardware that it found, by what people call it.
+  std::map<std::string, std::string> not_offered;
 
   const Device* find(std::string_view id) const;
   friend bool operator==(const Snapshot&, const Snapshot&) = default;

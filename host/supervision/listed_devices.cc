@@ -35,6 +35,17 @@ void ListedDevices::log_gone(const std::vector<std::string>& devices) const {
       {{"module", module_}, {"count", devices.size()}, {"gone", fmt::format("{}{}", fmt::join(shown, ", "), others)}});
 }
 
+void ListedDevices::log_not_offered(const Snapshot& now) const {
+  for (const auto& [name, reason] : now.not_offered) {
+    if (snapshot_) {
+      const auto before = snapshot_->not_offered.find(name);
+      if (before != snapshot_->not_offered.end() && before->second == reason) continue;
+    }
+    log_limited(LogLevel::kInfo, module_ + "/not-offered/" + name, "hardware is not offered: " + reason,
+                {{"module", module_}, {"hardware", name}});
+  }
+}
+
 void ListedDevices::begin_discover() {
   discovering_ = true;
   rescan_requests_ = 0;
@@ -49,6 +60,7 @@ ListedDevices::Changes ListedDevices::adopt(SnapshotPtr snapshot) {
   discovering_ = false;
   Changes changes{.list = !snapshot_ || *snapshot_ != *snapshot};
   if (snapshot_ && changes.list) log_gone(missing_from(*snapshot, *snapshot_));
+  log_not_offered(*snapshot);
   snapshot_ = std::move(snapshot);
   changes.health = health_.list(*snapshot_, kept_.take()) != HealthNews::kNone;
   return changes;

@@ -50,6 +50,7 @@ class ListedDevices {
 
  private:
   void log_gone(const std::vector<std::string>& devices) const;
+  void log_not_offered(const Snapshot& now) const;
 
   const std::string& module_;
   Clock& clock_;

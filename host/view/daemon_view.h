@@ -83,8 +83,9 @@ struct ModuleReport {
   std::uint32_t recent_failures = 0;  // as the restart policy counts them
   std::vector<SaidLine> lines;        // the last output of the running instance
   std::optional<ModuleEnd> last_end;
-  std::optional<ModuleIdentity> identity;     // nothing until the module was loaded
-  std::map<std::string, std::string> labels;  // that it wants on the node
+  std::optional<ModuleIdentity> identity;               // nothing until the module was loaded
+  std::map<std::string, std::string> labels;            // that it wants on the node
+  std::map<std::string, std::string> not_offered = {};  // why hardware is no device, by what the module calls it
   std::vector<ServiceReport> services = {};
   std::vector<std::string> drivers = {};  // DRA drivers under which its configuration serves devices
   OptionValues options;                   // includes secrets, which never leave the process

@@ -94,6 +94,10 @@ ModuleReport module_report(const Supervisor& supervisor, std::string draining) {
                       .identity = supervisor.identity(),
                       .labels = supervisor.labels().values,
                       .drivers = drivers_of(config)};
+  if (snapshot) {
+    report.not_offered = snapshot->left_out;
+    report.not_offered.insert(snapshot->not_offered.begin(), snapshot->not_offered.end());
+  }
   if (report.identity) report.options = check_options(config, report.identity->options).value_or(OptionValues{});
   return report;
 }

@@ -1,5 +1,7 @@
 #include "host/wire/calls.h"
 
+#include "host/model/text_rules.h"
+
 namespace cardcage {
 namespace {
 
@@ -139,6 +141,10 @@ void ReplyReader::take(const wire::Answer& part) {
     snapshot_.counter_sets[set.name()] = read(set.counters());
   for (const wire::LeftOutDevice& device : part.snapshot().left_out())
     if (snapshot_.left_out.size() < kMaxLeftOut) snapshot_.left_out.try_emplace(device.id(), device.why());
+  for (const wire::LeftOutDevice& device : part.snapshot().not_offered())
+    if (snapshot_.not_offered.size() < kMaxNotOffered)
+      snapshot_.not_offered.try_emplace(printable(device.id(), kMaxNotOfferedName),
+                                        printable(device.why(), kMaxNotOfferedReason));
   if (part.has_samples()) read(part.samples(), samples_);
   if (const Status added = read(part.catalogue(), catalogue_); !added && !broken_) broken_ = added.error();
 }

@@ -157,11 +157,16 @@ void Bridge::send_part(std::uint64_t number, wire::Report& part) {
 
 void Bridge::send_snapshot(std::uint64_t number, const Snapshot& snapshot) {
   wire::Report report;
-  for (const auto& [id, why] : snapshot.left_out) {
-    wire::LeftOutDevice& device = *report.mutable_answer()->mutable_snapshot()->add_left_out();
-    device.set_id(id);
-    device.set_why(why);
-  }
+  const auto add = [](const auto& reasons, auto& list) {
+    for (const auto& [id, why] : reasons) {
+      wire::LeftOutDevice& device = *list.Add();
+      device.set_id(id);
+      device.set_why(why);
+    }
+  };
+  wire::SnapshotPart& first = *report.mutable_answer()->mutable_snapshot();
+  add(snapshot.left_out, *first.mutable_left_out());
+  add(snapshot.not_offered, *first.mutable_not_offered());
   for (const auto& [name, counters] : snapshot.counter_sets) {
     write(name, counters, *report.mutable_answer()->mutable_snapshot()->add_counter_sets());
     if (report.answer().snapshot().counter_sets_size() == kDevicesPerPart) send_part(number, report);

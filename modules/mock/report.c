@@ -132,6 +132,7 @@ cage_status devices_report(struct devices* devices, const cage_call* call, cage_
                   "bindings need a host with %s, or pods would get devices that are not attached; set 'binding' to []",
                   CAGE_SNAPSHOT_BINDING);
   }
+  const cage_snapshot_not_offered* not_offered = snapshot->extension(snapshot, CAGE_SNAPSHOT_NOT_OFFERED);
   cage_status status = CAGE_OK;
   pthread_mutex_lock(&devices->lock);
   for (uint32_t i = 0; i < devices->count && status == CAGE_OK; ++i) {
@@ -141,6 +142,8 @@ cage_status devices_report(struct devices* devices, const cage_call* call, cage_
       report_device(devices, device, snapshot);
       policies_report(&devices->hardware->policies, text_of(device->id), device->kind, snapshot, policy);
       bindings_report(&devices->hardware->bindings, text_of(device->id), device->kind, snapshot, binding);
+    } else if (not_offered != NULL) {
+      not_offered->add(snapshot, text_of(device->id), text_of("option 'partitions_only' offers only its partitions"));
     }
     if (device->part_count > 0 || device->parent != NULL) status = report_counters(devices, device, snapshot, counters);
   }

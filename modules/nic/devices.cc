@@ -98,6 +98,7 @@ void report_devices(const Inventory& inventory, const hardware::Node& node, cons
     }
     snapshot.add(device);
   }
+  for (const auto& [name, reason] : inventory.left_out) snapshot.not_offered(name, reason);
 }
 
 }  // namespace cardcage::nic

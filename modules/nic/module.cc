@@ -64,10 +64,6 @@ class Module final : public cage::Module {
     const Inventory found = finder_.find(claims_.lent().all());
     report_devices(found, node_, passthrough_, snapshot);
     monitor_.look(found);
-    for (const auto& [name, reason] : found.left_out)
-      if (const auto before = left_out_.find(name); before == left_out_.end() || before->second != reason)
-        host_.info() << name << " is not offered: " << reason;
-    left_out_ = found.left_out;
   }
   void check(const cage::Call&, std::string_view) override { monitor_.look(finder_.find(claims_.lent().all())); }
   void prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) override {
@@ -97,7 +93,6 @@ class Module final : public cage::Module {
   Finder finder_;
   Monitor monitor_{host_, node_};
   Claims claims_;
-  std::map<std::string, std::string> left_out_;  // as it was logged
 };
 
 }  // namespace

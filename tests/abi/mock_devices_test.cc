@@ -174,6 +174,13 @@ TEST(MockDevices, BindingsAreNotDroppedByAHostWithoutThem) {
   EXPECT_THAT(call.explanation, HasSubstr("cage.snapshot.binding/1"));
 }
 
+TEST(MockDevices, AGpuThatIsOfferedInPartitionsOnlySaysSo) {
+  Instance instance(mock(),
+                    {{"devices", Strings{"gpu:1"}}, {"partitions", std::int64_t{2}}, {"partitions_only", true}});
+  EXPECT_THAT(instance.discover()->not_offered,
+              testing::ElementsAre(Pair("gpu-0", "option 'partitions_only' offers only its partitions")));
+}
+
 TEST(MockDevices, SharedDevicesAreMarkedAsShared) {
   Instance instance(mock(), {{"shared", true}});
   EXPECT_TRUE(instance.discover()->devices.at("gpu-0").shared);

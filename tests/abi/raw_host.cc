@@ -177,6 +177,13 @@ const cage_snapshot_binding kBinding = {
       return cage_status{CAGE_OK};
     }};
 
+const cage_snapshot_not_offered kNotOffered = {
+    sizeof(cage_snapshot_not_offered), 0, [](cage_snapshot* self, cage_str name, cage_str reason) {
+      auto& reasons = static_cast<Snapshot*>(self->host_data)->not_offered;
+      EXPECT_TRUE(reasons.emplace(owned(name), owned(reason)).second) << owned(name);
+      return cage_status{CAGE_OK};
+    }};
+
 }  // namespace
 
 std::string attribute_text(const cage_attr& attr) {
@@ -201,7 +208,8 @@ Snapshot::Snapshot(bool with_families) : with_families_(with_families) {
     if (!static_cast<Snapshot*>(self->host_data)->with_families_) return nullptr;
     if (std::string_view(id) == CAGE_SNAPSHOT_COUNTERS) return &kCounters;
     if (std::string_view(id) == CAGE_SNAPSHOT_POLICY) return &kPolicy;
-    return std::string_view(id) == CAGE_SNAPSHOT_BINDING ? &kBinding : nullptr;
+    if (std::string_view(id) == CAGE_SNAPSHOT_BINDING) return &kBinding;
+    return std::string_view(id) == CAGE_SNAPSHOT_NOT_OFFERED ? &kNotOffered : nullptr;
   };
 }
 

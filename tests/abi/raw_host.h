@@ -122,7 +122,8 @@ class Snapshot {
   std::map<std::string, std::map<std::string, std::int64_t>> consumes;  // by device; all from one set
   // By device and capacity: "2 of 1 to 4 by 1", "1 of 500e-3, 1".
   std::map<std::string, std::map<std::string, std::string>> policies;
-  std::map<std::string, std::string> bindings;  // by device: "Ready, Attached or Failed to node"
+  std::map<std::string, std::string> bindings;     // by device: "Ready, Attached or Failed to node"
+  std::map<std::string, std::string> not_offered;  // reasons, by the name of the hardware
 
  private:
   static cage_status take(cage_snapshot* self, const cage_device* device);

@@ -282,7 +282,8 @@ FakeDaemon FakeDaemon::busy_node() {
        .recent_failures = 4,
        .last_end = ModuleEnd{kNow - 2min,
                              kWhyAway,
-                             {{kNow - 2min - 1s, "looking for cards"}, {kNow - 2min, "printed: no card in slot 3"}}}}};
+                             {{kNow - 2min - 1s, "looking for cards"}, {kNow - 2min, "printed: no card in slot 3"}}},
+       .not_offered = {{"0000:01:00.0", "'eth0' has the node's default route"}, {"0000:02:00.0", "it has no driver"}}}};
   daemon.device_reports = {
       gpu(0, HealthState::kHealthy), gpu(1, HealthState::kUnhealthy), {.module = "mock", .device = spare()}};
   daemon.device_reports[0].holders = {{"default", "training", "uid-1"}};

@@ -11,6 +11,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 using ::testing::Not;
+using ::testing::Pair;
 using List = std::vector<std::string>;
 
 const std::string kCard = "0000:01:00.0", kFirst = "0000:01:10.0", kSecond = "0000:01:10.2", kOther = "0000:41:00.0";
@@ -200,6 +201,7 @@ TEST_P(NicDiscovery, InterfacesWithADefaultRouteAreNotOffered) {
   }
   ASSERT_TRUE(start());
   EXPECT_THAT(names(), ElementsAre("nic-0000-41-00-0"));
+  EXPECT_THAT(discover()->not_offered, ElementsAre(Pair(kCard, HasSubstr("it has a default route of the node"))));
 }
 
 // Each as iproute2 makes it, and the card below it.
@@ -220,6 +222,7 @@ TEST_P(NicDiscovery, WhatTheNodeUsesIsNotOffered) {
     ModuleClaim claim = claim_of("u1", {"nic-0000-41-00-0"}, {}, "NicConfig");
     ASSERT_TRUE(node.ip(command));
     EXPECT_THAT(names(), IsEmpty()) << command;
+    EXPECT_THAT(discover()->not_offered, Contains(Pair(kOther, HasSubstr(reason)))) << command;
     const auto refused = prepare(claim);
     ASSERT_FALSE(refused) << command;
     EXPECT_THAT(refused.error().message, HasSubstr(std::string("interface 'enp65s0' of device '0000:41:00.0' stays "

@@ -98,7 +98,8 @@ class Snapshot {
       : sink_(sink),
         counters_(static_cast<const cage_snapshot_counters*>(sink->extension(sink, CAGE_SNAPSHOT_COUNTERS))),
         policy_(static_cast<const cage_snapshot_policy*>(sink->extension(sink, CAGE_SNAPSHOT_POLICY))),
-        binding_(static_cast<const cage_snapshot_binding*>(sink->extension(sink, CAGE_SNAPSHOT_BINDING))) {}
+        binding_(static_cast<const cage_snapshot_binding*>(sink->extension(sink, CAGE_SNAPSHOT_BINDING))),
+        not_offered_(static_cast<const cage_snapshot_not_offered*>(sink->extension(sink, CAGE_SNAPSHOT_NOT_OFFERED))) {}
 
   // Returns false if the host refused this device and logged why; the other devices still count.
   bool add(const Device& device) { return device.report(sink_) == CAGE_OK; }
@@ -156,6 +157,11 @@ class Snapshot {
     detail::must(binding_->set(sink_, detail::raw(device), &binding));
   }
 
+  // Tells operators why hardware that was found is not a device. An older host is not told.
+  void not_offered(std::string_view name, std::string_view reason) {
+    if (not_offered_ != nullptr) not_offered_->add(sink_, detail::raw(name), detail::raw(reason));
+  }
+
  private:
   static cage_quantity unnamed(const Quantity& amount) {
     return {{nullptr, 0}, amount.value, amount.exp10, amount.format};
@@ -169,6 +175,7 @@ class Snapshot {
   const cage_snapshot_counters* counters_;
   const cage_snapshot_policy* policy_;
   const cage_snapshot_binding* binding_;
+  const cage_snapshot_not_offered* not_offered_;
 };
 
 }  // namespace cage

@@ -13,6 +13,7 @@ pub struct Snapshot {
     counters: *const raw::cage_snapshot_counters,
     policy: *const raw::cage_snapshot_policy,
     binding: *const raw::cage_snapshot_binding,
+    not_offered: *const raw::cage_snapshot_not_offered,
 }
 
 fn raw_quantities<N: AsRef<str>>(quantities: &[(N, Quantity)]) -> Vec<raw::cage_quantity> {
@@ -29,7 +30,8 @@ impl Snapshot {
         let counters = extension(raw, raw::CAGE_SNAPSHOT_COUNTERS) as *const raw::cage_snapshot_counters;
         let policy = extension(raw, raw::CAGE_SNAPSHOT_POLICY) as *const raw::cage_snapshot_policy;
         let binding = extension(raw, raw::CAGE_SNAPSHOT_BINDING) as *const raw::cage_snapshot_binding;
-        Snapshot { raw, counters, policy, binding }
+        let not_offered = extension(raw, raw::CAGE_SNAPSHOT_NOT_OFFERED) as *const raw::cage_snapshot_not_offered;
+        Snapshot { raw, counters, policy, binding, not_offered }
     }
 
     /// Returns false if the host refused this device and logged why; the other devices still count.
@@ -119,6 +121,13 @@ impl Snapshot {
             failure_count: failures.len() as u32,
         };
         text::must(unsafe { function(self.raw, text::to_raw(device), &raw) })
+    }
+
+    /// Tells operators why hardware that was found is not a device. An older host is not told.
+    pub fn not_offered(&mut self, name: &str, reason: &str) {
+        if let Some(add) = unsafe { self.not_offered.as_ref() }.and_then(|family| family.add) {
+            unsafe { add(self.raw, text::to_raw(name), text::to_raw(reason)) };
+        }
     }
 
     fn counters(&self) -> Result<&raw::cage_snapshot_counters> {

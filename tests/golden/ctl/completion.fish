@@ -55,6 +55,7 @@ complete -c cagectl -n '__fish_seen_subcommand_from devices' -l help -d 'Print t
 complete -c cagectl -n '__fish_seen_subcommand_from devices' -f -a '(cagectl names devices 2>/dev/null)'
 complete -c cagectl -n '__fish_seen_subcommand_from devices' -l module -x -a '(cagectl names modules 2>/dev/null)' -d 'only the devices of this module'
 complete -c cagectl -n '__fish_seen_subcommand_from devices' -l driver -x -a '(cagectl names drivers 2>/dev/null)' -d 'only the devices of this driver'
+complete -c cagectl -n '__fish_seen_subcommand_from devices' -l not-offered -d 'show the hardware that is not a device, and why'
 complete -c cagectl -n __fish_use_subcommand -f -a device -d 'take a device out of service, or bring it back'
 complete -c cagectl -n '__fish_seen_subcommand_from device' -l help -d 'Print this help message and exit'
 complete -c cagectl -n '__fish_seen_subcommand_from device; and not __fish_seen_subcommand_from cordon uncordon clear reset' -f -a cordon -d 'give the device to no new pod; pods that have it keep it'

@@ -35,7 +35,7 @@ _cagectl() {
       "module new") words="--help --language --folder --templates --socket --json --version" ;;
       "module check") words="--help --option --program --write --device --no-prepare --rule --only-failed --timeout --socket --json --version" ;;
       "module admission") words="--help --driver --file --option --socket --json --version $(cagectl names modules 2>/dev/null)" ;;
-      "devices") words="--help --module --driver --socket --json --version $(cagectl names devices 2>/dev/null)" ;;
+      "devices") words="--help --module --driver --not-offered --socket --json --version $(cagectl names devices 2>/dev/null)" ;;
       "device") words="--help --socket --json --version cordon uncordon clear reset" ;;
       "device cordon") words="--help --module --reason --socket --json --version $(cagectl names devices 2>/dev/null)" ;;
       "device uncordon") words="--help --module --reason --socket --json --version $(cagectl names devices 2>/dev/null)" ;;

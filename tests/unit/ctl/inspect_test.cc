@@ -52,6 +52,8 @@ const GoldenCase kInspectCases[] = {
     {"device.txt", {"devices", "gpu-1", "spare"}},
     {"devices_of_driver.txt", {"devices", "--driver", "gpu.mock.cardcage.dev", "--module", "mock"}},
     {"no_devices.txt", {"devices", "--module", "nic"}},
+    {"not_offered.txt", {"devices", "--not-offered"}},
+    {"not_offered.json", {"devices", "--not-offered", "--module", "nic", "--json"}},
     {"catalogue.txt", {"catalogue"}},
     {"catalogue.json", {"catalogue", "mock", "--json"}},
     {"claims.txt", {"claims"}},
@@ -205,6 +207,8 @@ TEST_F(InspectTest, AnUnknownNameIsAnErrorWithAHint) {
   const Ended device = cagectl({"devices", "gpu-0", "gpu-7"});
   EXPECT_EQ(device.code, 1);
   EXPECT_EQ(device.err, "cagectl: no device 'gpu-7' (did you mean 'gpu-0'?)\n");
+  EXPECT_EQ(cagectl({"devices", "0000:02:00.0"}).err,
+            "cagectl: no device '0000:02:00.0': it is not offered: it has no driver\n");
 }
 
 TEST_F(InspectTest, AModuleThatWasNeverLoadedHasUnknownOptions) {

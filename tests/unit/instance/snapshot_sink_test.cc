@@ -402,6 +402,31 @@ TEST_F(SnapshotSinkTest, NamesAFewOfManyDevicesThatAreLeftOut) {
   EXPECT_THAT(sink.finish().left_out, IsEmpty());
 }
 
+TEST_F(SnapshotSinkTest, KeepsWhyHardwareIsNotOffered) {
+  const auto& family =
+      *static_cast<const cage_snapshot_not_offered*>(table->extension(table, CAGE_SNAPSHOT_NOT_OFFERED));
+  const auto add = [&](std::string_view name, std::string_view reason) {
+    return family.add(table, text(name), text(reason));
+  };
+  EXPECT_EQ(add("0000:3b:00.0", "it has no\x1b driver"), CAGE_OK);
+  EXPECT_EQ(add("eth0", "first"), CAGE_OK);
+  EXPECT_EQ(add("eth0", "it has the node's default route"), CAGE_OK) << "the last reason counts";
+  EXPECT_EQ(add("", "why"), CAGE_INVALID_ARGUMENT);
+  EXPECT_EQ(add("eth1", ""), CAGE_INVALID_ARGUMENT);
+  EXPECT_EQ(add(std::string(64, 'x'), "why"), CAGE_INVALID_ARGUMENT);
+  EXPECT_EQ(add("eth1", std::string(1025, 'x')), CAGE_INVALID_ARGUMENT);
+  const Snapshot snapshot = sink.finish();
+  EXPECT_THAT(snapshot.not_offered,
+              ElementsAre(Pair("0000:3b:00.0", "it has no? driver"), Pair("eth0", "it has the node's default route")));
+  EXPECT_THAT(snapshot.left_out, IsEmpty());
+  table = sink.open();
+  for (std::size_t i = 0; i < kMaxNotOffered; ++i) EXPECT_EQ(add(fmt::format("eth{}", i), "why"), CAGE_OK);
+  EXPECT_EQ(add("one-more", "why"), CAGE_RESOURCE_EXHAUSTED);
+  EXPECT_EQ(add("eth0", "another"), CAGE_RESOURCE_EXHAUSTED);
+  EXPECT_THAT(sink.finish().not_offered, SizeIs(kMaxNotOffered));
+  EXPECT_THAT((sink.open(), sink.finish().not_offered), IsEmpty());
+}
+
 TEST_F(SnapshotSinkTest, RefusesUseAfterTheCallAndFromAnotherThread) {
   std::thread([&] { EXPECT_EQ(add(device("a")), CAGE_FAILED_PRECONDITION); }).join();
   EXPECT_TRUE(sink.finish().devices.empty());

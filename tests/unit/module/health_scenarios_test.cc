@@ -89,6 +89,7 @@ TEST_P(HealthScenarios, TheMockDeclaresCausesAndStatesThemWithValues) {
   EXPECT_EQ(reports[0].second.value, 96.5);
   const auto snapshot = run(module->discover(soon()));
   EXPECT_EQ((*snapshot)->find("gpu-0"), nullptr);
+  EXPECT_TRUE((*snapshot)->not_offered.contains("gpu-0"));
   EXPECT_EQ((*snapshot)->find("gpu-0-part-1")->parent_id, "gpu-0");
 }
 

@@ -130,6 +130,9 @@ TEST(CallsTest, ASnapshotArrivesInParts) {
   write(one, *first.mutable_snapshot()->add_devices());
   write(two, *second.mutable_snapshot()->add_devices());
   second.mutable_snapshot()->add_left_out()->set_id("gpu 2");
+  wire::LeftOutDevice& hidden = *second.mutable_snapshot()->add_not_offered();
+  hidden.set_id("0000:3b:00.0");
+  hidden.set_why("no\ndriver");
   ReplyReader reader(wire::Request::kDiscover, 0);
   reader.take(first);
   reader.take(second);
@@ -138,6 +141,7 @@ TEST(CallsTest, ASnapshotArrivesInParts) {
   const Snapshot& snapshot = *std::get<SnapshotPtr>(*reply);
   EXPECT_THAT(snapshot.devices, ElementsAre(one, two));
   EXPECT_TRUE(snapshot.left_out.contains("gpu 2"));
+  EXPECT_THAT(snapshot.not_offered, ElementsAre(::testing::Pair("0000:3b:00.0", "no?driver")));
 }
 
 TEST(CallsTest, ACatalogueArrivesInParts) {

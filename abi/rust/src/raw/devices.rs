@@ -69,6 +69,14 @@ pub struct cage_snapshot_policy {
 
 #[repr(C)]
 #[derive(Clone, Copy)]
+pub struct cage_snapshot_not_offered {
+    pub struct_size: u32,
+    pub reserved: u32,
+    pub add: Option<unsafe extern "C" fn(*mut cage_snapshot, cage_str, cage_str) -> cage_status>,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
 pub struct cage_id_sink {
     pub struct_size: u32,
     pub reserved: u32,

@@ -73,6 +73,7 @@ pub const CAGE_EDITS_METADATA: &str = "cage.edits.metadata/1";
 pub const CAGE_EDITS_STATUS: &str = "cage.edits.status/1";
 pub const CAGE_SNAPSHOT_BINDING: &str = "cage.snapshot.binding/1";
 pub const CAGE_SNAPSHOT_COUNTERS: &str = "cage.snapshot.counters/1";
+pub const CAGE_SNAPSHOT_NOT_OFFERED: &str = "cage.snapshot.not_offered/1";
 pub const CAGE_SNAPSHOT_POLICY: &str = "cage.snapshot.policy/1";
 
 pub const CAGE_OK: cage_status = 0;
