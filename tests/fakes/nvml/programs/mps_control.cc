@@ -25,6 +25,9 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+// Has a copy of each command that the daemon has executed.
+constexpr const char* kExecuted = "executed";
+
 int serve(int count, char** words) {
   const fs::path pipes = variable("CUDA_MPS_PIPE_DIRECTORY"), logs = variable("CUDA_MPS_LOG_DIRECTORY");
   std::ofstream log(logs / "control.log", std::ios::app);
@@ -36,26 +39,34 @@ int serve(int count, char** words) {
     return EXIT_FAILURE;
   }
   fs::remove(pipes / "control");
+  std::ofstream executed(pipes / kExecuted);
   if (::mkfifo((pipes / "control").c_str(), 0666) != 0) return EXIT_FAILURE;
   std::ofstream("/dev/shm/cuda.shm") << "shared with clients\n";
   std::ofstream(pipes / "nvidia-cuda-mps-control.pid") << ::getpid() << std::flush;
   std::fstream commands(pipes / "control");  // both ends, so that it never reads an end of file
-  for (std::string line; std::getline(commands, line);) log << line << std::endl;
+  for (std::string line; std::getline(commands, line);) {
+    log << line << std::endl;
+    executed << line << std::endl;
+  }
   return EXIT_SUCCESS;
 }
 
 int tell() {
-  const fs::path pipe = fs::path(variable("CUDA_MPS_PIPE_DIRECTORY")) / "control";
+  const fs::path pipes = variable("CUDA_MPS_PIPE_DIRECTORY"), pipe = pipes / "control", executed = pipes / kExecuted;
   const int writer = ::open(pipe.c_str(), O_WRONLY | O_NONBLOCK);
   if (writer < 0) {
     std::cout << "Cannot find MPS control daemon process\n";
     return EXIT_FAILURE;
   }
+  std::uintmax_t end = fs::file_size(executed);
   for (std::string line; std::getline(std::cin, line);) {
     line += '\n';
     if (::write(writer, line.data(), line.size()) < 0) return EXIT_FAILURE;
+    end += line.size();
   }
-  return EXIT_SUCCESS;
+  // The real program prints the daemon's reply, so it ends after the daemon has executed all commands.
+  for (int tries = 0; tries < 10'000 && fs::file_size(executed) < end; ++tries) ::usleep(1000);
+  return fs::file_size(executed) < end ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 }  // namespace
