@@ -34,7 +34,7 @@ MetricFamily CallTimes::family() const {
                       .type = FamilyType::kHistogram,
                       .samples = {}};
   for (const auto& [labels, histogram] : histograms_) {
-    std::uint64_t count = 0;  // a bucket counts those of the smaller ones, too
+    std::uint64_t count = 0;  // the count of a bucket includes all smaller buckets
     for (std::size_t i = 0; i < histogram.counts.size(); ++i) {
       count += histogram.counts[i];
       MetricLabels bucket = labels;

@@ -10,7 +10,7 @@ namespace cardcage {
 MetricsCollector::MetricsCollector(asio::io_context& core, Clock& clock, std::function<std::vector<Source>()> sources)
     : sources_(std::move(sources)), state_(std::make_shared<State>(State{core, clock, {}, {}})) {}
 
-// Behind a long call of a module that is not concurrent, a collection would only wait.
+// A collection queued behind a long call of a module that is not concurrent would only wait.
 bool MetricsCollector::is_due(const Entry& entry, const Module& instance, Instant now) {
   if (entry.under_way || (entry.begun && now - *entry.begun < kFresh)) return false;
   return !entry.latest.samples || instance.identity().concurrent || !instance.busy();

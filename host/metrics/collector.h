@@ -1,4 +1,4 @@
-// Asks modules for their figures when a page is wanted, and keeps the last answers.
+// Collects the figures of modules when a page is requested, and keeps the last samples.
 #pragma once
 
 #include <functional>
@@ -13,50 +13,50 @@
 
 namespace cardcage {
 
-// What is known of the figures of one module.
+// The samples and failures known for one module.
 struct CollectedMetrics {
   std::string module;
   std::shared_ptr<const std::vector<MetricDeclaration>> declared;
-  MetricSamplesPtr samples;  // of the last collection; null before the first, and after one that failed
-  std::chrono::system_clock::time_point collected;  // when it ended
-  std::uint64_t failures = 0;                       // collections of this instance
+  MetricSamplesPtr samples;                         // last collection; null before the first one and after a failed one
+  std::chrono::system_clock::time_point collected;  // end of the last collection
+  std::uint64_t failures = 0;                       // failed collections of this instance
 };
 
-// [core] However many pages are wanted, a module has one collection at a time, and a new one kFresh after the last.
+// [core] A module runs one collection at a time, however many pages are requested; the next one starts kFresh after it.
 class MetricsCollector {
  public:
   static constexpr std::chrono::seconds kFresh{2};
-  // Of one collection. A module that goes on after it is stuck.
+  // Deadline of one collection. A module that runs past it is stuck.
   static constexpr std::chrono::seconds kLimit{10};
-  // A page waits so long for a collection; then it shows the last one.
+  // A page waits this long for a collection; then it shows the last samples.
   static constexpr std::chrono::seconds kPatience{2};
 
   // A running instance that declares metrics.
   struct Source {
-    std::string module;  // in the configuration
+    std::string module;  // name in the configuration
     std::shared_ptr<Module> instance;
   };
 
   // `core` and `clock` outlive the collections.
   MetricsCollector(asio::io_context& core, Clock& clock, std::function<std::vector<Source>()> sources);
 
-  // In the order of the sources. A collection that passes its deadline leaves the last samples; one that fails leaves
-  // none. The samples of an instance go with it.
+  // Returns one entry per source, in order. A collection that passes its deadline keeps the last samples; one that
+  // fails removes them. Samples are dropped with their instance.
   Task<std::vector<CollectedMetrics>> collect();
 
  private:
   struct Entry {
     std::weak_ptr<Module> instance;
     CollectedMetrics latest;
-    std::optional<Instant> begun;  // the last collection
+    std::optional<Instant> begun;  // start of the last collection
     bool under_way = false;
   };
-  // Shared with the collections.
+  // Shared by the collector and the collections.
   struct State {
     asio::io_context& core;
     Clock& clock;
     std::map<std::string, std::shared_ptr<Entry>> entries;
-    std::vector<OneShot<bool>> waiting;  // for the end of a collection
+    std::vector<OneShot<bool>> waiting;  // callers that wait for the end of a collection
   };
   static bool is_due(const Entry& entry, const Module& instance, Instant now);
   static Task<void> refresh(std::shared_ptr<State> state, std::shared_ptr<Entry> entry,

@@ -17,7 +17,7 @@ namespace {
 constexpr int kMaxClients = 16;
 constexpr std::chrono::seconds kIdleTimeout{10};
 constexpr std::uint32_t kMaxHeaderSize = 8192;
-// How long to wait for a free file descriptor: nothing reports one.
+// Retry interval while the process has no free file descriptor: nothing reports when one is free.
 constexpr Duration kDescriptorRetry = std::chrono::seconds(1);
 
 using Request = http::request<http::empty_body>;

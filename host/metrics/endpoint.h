@@ -16,12 +16,12 @@ struct HttpPage {
   std::string body;
 };
 
-// [core] Serves anybody who can reach the address, so the pages hold no secrets. Slow or idle clients are disconnected
-// after some seconds; the number of clients is limited.
+// [core] Serves every client that can reach the address, so the pages hold no secrets. Slow or idle clients are
+// disconnected after some seconds; the number of clients is limited.
 class HttpEndpoint {
  public:
-  // Makes the page of a path, with status 404 if there is none. The task may outlive the function, which therefore is
-  // no coroutine itself.
+  // Makes the page of a path; the status is 404 for an unknown path. The task may outlive the function, so the function
+  // is not a coroutine itself.
   using Pages = std::function<Task<HttpPage>(std::string path)>;
 
   // `address` as for parse_tcp_address. `clock` outlives the core's work.

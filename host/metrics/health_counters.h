@@ -1,4 +1,4 @@
-// How often causes of the health of devices began, ended and so on.
+// Counts how often health causes began, ended and so on.
 #pragma once
 
 #include <map>
@@ -13,8 +13,8 @@ namespace cardcage {
 // [core]
 class HealthCounters {
  public:
-  // A module that puts numbers into the names of its causes would make series without end: causes beyond these of one
-  // module count as "other".
+  // Bounds the causes of one module: a module that puts numbers into cause names would make endless series. Further
+  // causes count as "other".
   static constexpr std::size_t kMaxCauses = 64;
 
   void note(const HealthEvent& event);

@@ -53,7 +53,7 @@ void add_modules(Page& page, const std::vector<ModuleReport>& modules) {
   }
 }
 
-// Own causes and those of the parent. Two may have one name, but no two samples the same labels: the worse one stands.
+// Adds the causes of the device and of its parent. If two share a name, the worse one is kept: labels must be unique.
 void add_causes(MetricFamily& family, const MetricLabels& device, const std::vector<CauseHealth>& causes) {
   std::set<std::string_view> shown;
   for (const CauseHealth& cause : causes) {

@@ -10,14 +10,14 @@
 
 namespace cardcage {
 
-// [core] Only these are counted here. Everything else is read from the daemon for each page, so that no figure is stale
-// and no gauge outlives its device.
+// [core] Counts that exist only here. All other figures are read from the daemon for each page, so that no figure is
+// stale and no gauge outlives its device.
 struct MetricsCounters {
   CallTimes calls;
   HealthCounters health;
 };
 
-// What a page shows of the daemon at one moment.
+// The state of the daemon that one page shows.
 struct MetricsFacts {
   StatusReport status;
   std::vector<ModuleReport> modules;
@@ -29,7 +29,7 @@ struct MetricsFacts {
 MetricsFacts metrics_facts(const DaemonView& daemon, MetricsCounters counters = {},
                            std::vector<CollectedMetrics> collected = {});
 
-// [any-thread] In text format 0.0.4. A large page takes milliseconds, so it is not written on the core.
+// [any-thread] Writes text format 0.0.4. A large page takes milliseconds, so it is not written on the core.
 std::string metrics_text(const MetricsFacts& facts);
 
 }  // namespace cardcage

@@ -8,7 +8,7 @@
 namespace cardcage {
 namespace {
 
-// The host's labels of each device of a module, by id; those of the module itself have an empty one.
+// The host's labels for each device of a module, by id; the empty id stands for the module itself.
 using HostLabels = std::unordered_map<std::string_view, std::string>;
 
 struct ModuleSeries {
@@ -17,13 +17,13 @@ struct ModuleSeries {
   std::vector<std::vector<const MetricSample*>> by_metric;
   std::uint64_t shown = 0;
 };
-// One metric name; several modules may declare it.
+// One metric name, which several modules may declare.
 struct Family {
   const MetricDeclaration* declared;
-  std::vector<std::pair<ModuleSeries*, std::uint32_t>> members;  // and the metric's index there
+  std::vector<std::pair<ModuleSeries*, std::uint32_t>> members;  // module and index of the metric in it
 };
 
-// An empty value means the same to Prometheus as no label.
+// Prometheus treats an empty value like a missing label.
 void append_optional_label(std::string& labels, std::string_view name, std::string_view value) {
   if (!value.empty()) append_label(labels, name, value);
 }

@@ -1,4 +1,4 @@
-// The figures that modules report, as series for Prometheus.
+// Writes the figures that modules report as series for Prometheus.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace cardcage {
 
-// [any-thread] Text format 0.0.4. `devices` tells the names of the devices and who uses them; samples of others are
-// left out. If two modules declare one name with different types, the first one has it.
+// [any-thread] Writes text format 0.0.4. `devices` supplies the names and users of the devices; samples of other
+// devices are left out. If two modules declare one name with different types, the first declaration wins.
 std::string module_series(const std::vector<CollectedMetrics>& collected, const std::vector<DeviceReport>& devices);
 
 }  // namespace cardcage

@@ -17,7 +17,7 @@ struct MetricFamily {
   struct Sample {
     MetricLabels labels;
     double value = 0;
-    std::string_view suffix = "";  // of the name: "_bucket", "_sum" or "_count" for a histogram
+    std::string_view suffix = "";  // name suffix: "_bucket", "_sum" or "_count" for a histogram
   };
   std::string name;
   std::string help;
@@ -27,7 +27,7 @@ struct MetricFamily {
 
 void append_family(std::string& page, const MetricFamily& family);
 
-// The parts, for series whose labels are text already.
+// Append the parts of a series whose labels are text already.
 void append_head(std::string& page, std::string_view name, std::string_view help, FamilyType type);
 // Separates labels with commas.
 void append_label(std::string& labels, std::string_view name, std::string_view value);

@@ -1,4 +1,4 @@
-// The limits of resource.k8s.io for the attributes of a device; those of a catalogue entry keep them, too.
+// The limits of resource.k8s.io for the attributes of a device; catalogue entries keep them, too.
 #pragma once
 
 #include "host/model/device.h"
@@ -6,9 +6,9 @@
 namespace cardcage {
 
 constexpr std::size_t kMaxAttributes = 32;       // attributes and capacities of a device together
-constexpr std::size_t kMaxAttributeValues = 48;  // with list elements counted
+constexpr std::size_t kMaxAttributeValues = 48;  // list elements included
 
-// Roughly their size in memory and in a request to the API server.
+// The approximate size of the attributes in memory and in a request to the API server.
 std::size_t size_of(const Attributes& attributes);
 
 }  // namespace cardcage

@@ -1,4 +1,4 @@
-// The things that claims may name in their parameters, as a module lists them [R22].
+// The entries that claims may name in their parameters, as a module lists them [R22].
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace cardcage {
 
-constexpr std::size_t kMaxCatalogueEntries = 4096;   // of a module
-constexpr std::size_t kMaxCatalogueText = 8u << 20;  // names, details and attributes of a module's entries
+constexpr std::size_t kMaxCatalogueEntries = 4096;   // per module
+constexpr std::size_t kMaxCatalogueText = 8u << 20;  // names, details and attributes of all entries of a module
 constexpr std::size_t kMaxEntryDetail = 1024;
 
 struct CatalogueEntry {
   std::string kind;      // "bitstream"
-  std::string name;      // as parameters of claims name it
+  std::string name;      // name in the parameters of claims
   bool refused = false;  // claims cannot name it
-  std::string detail;    // what it is, or why it is refused, for people
+  std::string detail;    // description, or the reason for the refusal, for people
   Attributes attributes;
   friend bool operator==(const CatalogueEntry&, const CatalogueEntry&) = default;
 };

@@ -12,7 +12,7 @@
 
 namespace cardcage {
 
-// How the kubelet names a claim in every call.
+// The name of a claim in every call of the kubelet.
 struct ClaimRef {
   std::string name_space, name, uid;
   friend bool operator==(const ClaimRef&, const ClaimRef&) = default;
@@ -25,7 +25,7 @@ struct Allocation {
   bool admin_access = false;
   std::string share_id;  // empty = none
   std::map<std::string, Quantity> consumed_capacity;
-  Binding binding = {};  // what a pod waits for; the ledger does not keep it
+  Binding binding = {};  // conditions that a pod waits for; the ledger does not store them
   friend bool operator==(const Allocation&, const Allocation&) = default;
 };
 
@@ -42,12 +42,12 @@ struct OpaqueConfig {
 
 struct Claim {
   ClaimRef ref;
-  std::string pod_claim_name;  // of a claim made from a template: its name in the pod's spec; otherwise empty
+  std::string pod_claim_name;  // name in the pod's spec, for a claim made from a template; otherwise empty
   bool allocated = false;
-  std::vector<Allocation> allocations;  // for every driver, not only ours
+  std::vector<Allocation> allocations;  // allocations of all drivers, not only ours
   std::vector<OpaqueConfig> configs;
-  std::string allocated_at = {};               // if a pod waits for devices; RFC 3339
-  std::vector<std::string> reserved_for = {};  // UIDs of pods and pod groups; nobody else may use it
+  std::string allocated_at = {};               // set if a pod waits for devices; RFC 3339
+  std::vector<std::string> reserved_for = {};  // UIDs of the pods and pod groups that may use it
   friend bool operator==(const Claim&, const Claim&) = default;
 };
 
@@ -60,7 +60,7 @@ struct PreparedDevice {
   friend bool operator==(const PreparedDevice&, const PreparedDevice&) = default;
 };
 
-// The request that a container names: "main" for "main/sub".
+// Returns the request that a container names: "main" for "main/sub".
 inline std::string base_request(const std::string& request) { return request.substr(0, request.find('/')); }
 
 }  // namespace cardcage

@@ -1,4 +1,4 @@
-// What a driver states of the devices of a claim for its users: entries of ResourceClaim.status.devices (KEP-4817).
+// The status of a claim's devices that a driver states for users: entries of ResourceClaim.status.devices (KEP-4817).
 #pragma once
 
 #include <chrono>
@@ -17,12 +17,12 @@ struct DeviceCondition {
   Status status = Status::kUnknown;
   std::string reason;   // CamelCase, never empty
   std::string message;  // for people; may be empty
-  WallTime since;       // of the status; a new reason or message does not change it
+  WallTime since;       // start of the current status; a new reason or message does not change it
   friend bool operator==(const DeviceCondition&, const DeviceCondition&) = default;
 };
 
 struct NetworkData {
-  std::string interface_name;    // in the pod
+  std::string interface_name;    // interface in the pod
   std::vector<std::string> ips;  // "10.1.2.3/24"
   std::string hardware_address;
   friend bool operator==(const NetworkData&, const NetworkData&) = default;
@@ -33,13 +33,12 @@ struct DeviceStatus {
   std::string driver, pool, device;
   std::string share_id;  // empty = none
   std::vector<DeviceCondition> conditions;
-  std::string data;  // the text of a JSON object; empty = none
+  std::string data;  // a JSON object as text; empty = none
   std::optional<NetworkData> network;
   friend bool operator==(const DeviceStatus&, const DeviceStatus&) = default;
 };
 
-// Gives each of `stated` the time since which its status is as it is: that of `before` if the status is the same there,
-// else `now`.
+// Sets the time of each condition in `stated`: the time in `before` if the status is unchanged, else `now`.
 void set_times(std::vector<DeviceCondition>& stated, const std::vector<DeviceCondition>& before, WallTime now);
 
 }  // namespace cardcage

@@ -1,5 +1,5 @@
-// What Cardcage needs from a cluster: it reads claims and its Node, owns ResourceSlices, states what its devices are
-// like in the status of claims, and writes Events on its Node.
+// The cluster as Cardcage uses it: reads claims and its Node, owns ResourceSlices, states its devices in the status of
+// claims, and writes Events on its Node.
 //
 // ApiServer talks to kube-apiserver; EmbeddedNode keeps the same objects in a folder, without a cluster.
 #pragma once
@@ -18,7 +18,7 @@ namespace cardcage {
 
 struct ClusterNode {
   std::string uid;
-  std::vector<std::string> declared_features;  // of its kubelet (KEP-5328), by feature gate
+  std::vector<std::string> declared_features;  // feature gates of the kubelet (KEP-5328)
   std::string runtime = {};                    // status.nodeInfo.containerRuntimeVersion: "containerd://1.7.27"
   friend bool operator==(const ClusterNode&, const ClusterNode&) = default;
 };
@@ -33,7 +33,7 @@ struct PublishedPool {
   std::string node_name, pool;
 };
 
-// The claims that were made for a pod, from its status.
+// The claims made for a pod, from its status.
 struct PodClaims {
   std::string pod_uid;
   std::vector<std::string> names;
@@ -44,14 +44,14 @@ struct SliceEvent {
   Slice slice;
 };
 
-// A claim that is there, as it is now, or that is gone. kListed has no claim: all that there are have been told.
+// A claim in its current state, or a deleted one. kListed has no claim: the list of existing claims is complete.
 struct ClaimEvent {
   enum class Kind { kThere, kGone, kListed } kind = Kind::kThere;
   Claim claim;
 };
 
-// Who states something of the devices of a claim. What two parts of a driver state is kept apart: one does not remove
-// what the other has stated.
+// A field manager of device statuses in a claim. Two parts of one driver are separate managers: neither removes what
+// the other stated.
 struct StatusOwner {
   StatusOwner(std::string of_driver, std::string which_part = "")
       : driver(std::move(of_driver)), part(std::move(which_part)) {}
@@ -71,18 +71,18 @@ class Cluster {
   virtual Task<Result<Claim>> get_claim(std::string name_space, std::string name, Instant deadline) = 0;
   virtual Task<Result<PodClaims>> get_pod_claims(std::string name_space, std::string pod, Instant deadline) = 0;
   virtual Task<Result<ClusterNode>> get_node(std::string node_name, Instant deadline) = 0;
-  // Makes `devices` all that `owner` states in the claim's status.devices; none removes that. What others state stays
-  // as it is. Fails with kAborted if the claim was replaced: it has another UID. Safe to repeat.
+  // Replaces all that `owner` states in the claim's status.devices with `devices`; an empty list removes it. Entries of
+  // other owners stay. Fails with kAborted if the claim was replaced (has another UID). Safe to repeat.
   virtual Task<Status> apply_claim_status(ClaimRef claim, StatusOwner owner, std::vector<DeviceStatus> devices,
                                           Instant deadline) = 0;
-  // Tells all claims of the cluster, then each change. Runs until it fails or the surrounding coroutine is cancelled;
-  // begin anew after that.
+  // Reports all claims of the cluster, then each change. Runs until it fails or the surrounding coroutine is cancelled;
+  // then call it again.
   virtual Task<Status> follow_claims(std::function<void(ClaimEvent)> on_event) = 0;
 
   virtual Task<Result<SliceList>> list_slices(std::string driver, std::string node_name, Instant deadline) = 0;
   // Lists the pools of all nodes, one entry for each slice. Costs more than list_slices().
   virtual Task<Result<std::vector<PublishedPool>>> list_pools(std::string driver, Instant deadline) = 0;
-  // How many slices to write at the same time.
+  // The number of slices to write at the same time.
   virtual std::size_t parallel_writes() const = 0;
   // Both return the stored object. Compare it with what was sent: a disabled feature gate drops fields silently.
   virtual Task<Result<Slice>> create_slice(Slice slice, Instant deadline) = 0;

@@ -19,7 +19,7 @@ struct Variable {
 };
 using Variables = std::map<std::string_view, Variable>;
 
-// The common value counts where the device has none of its own.
+// Collects the variables; a value of the device replaces the common one.
 Variables variables_of(const DeviceEdits& device) {
   Variables variables;
   for (const Edits* edits : {device.own, device.common}) {

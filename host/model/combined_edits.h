@@ -1,5 +1,5 @@
-// The edits of a container that has several devices. A runtime applies the edits of one device after those of another,
-// and where two differ, the last one wins without a word.
+// The edits of a container that has several devices. A runtime applies the edits of one device after those of another;
+// where two differ, the last one wins silently.
 #pragma once
 
 #include <string>
@@ -10,16 +10,16 @@
 
 namespace cardcage {
 
-// Where the container finds it.
+// The path at which the container finds the item.
 inline const std::string& place_of(const DeviceNode& node) { return node.path; }
 inline const std::string& place_of(const Mount& mount) { return mount.container_path; }
 inline const std::string& place_of(const ProcText& text) { return text.path; }
 inline const std::string& place_of(const NetDevice& device) { return device.name; }
 
 struct DeviceEdits {
-  std::string device;  // its name
+  std::string device;  // device name
   const Edits* own;
-  const Edits* common;  // of the call that prepared it; devices of one call share it
+  const Edits* common;  // edits of the call that prepared it; devices of one call share them
 };
 
 // kFailedPrecondition if a container that gets all the devices would find two values of one environment variable, or

@@ -1,4 +1,4 @@
-// How something fares: for code, for programs that match words, and for people.
+// The condition of something: a level for code, a token for programs, and a text for people.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@ namespace cardcage {
 
 enum class Level : std::uint8_t {
   kGood,
-  kInProgress,  // not good yet, or put on hold on purpose: nobody needs to act
-  kBad,         // somebody should act
+  kInProgress,  // not good yet, or paused on purpose; no action needed
+  kBad,         // needs an operator's action
 };
 
 constexpr std::string_view to_string(Level level) {

@@ -25,7 +25,7 @@ struct SemVer {
 using AttributeValue = std::variant<std::int64_t, bool, std::string, SemVer, std::vector<std::int64_t>,
                                     std::vector<bool>, std::vector<std::string>, std::vector<SemVer>>;
 
-// By name. Shared by a snapshot, what is served and the slices, unless sysfs adds some.
+// By name. A snapshot, the served devices and the slices share it unless sysfs adds attributes.
 using Attributes = SharedMap<std::string, AttributeValue>;
 
 // One entry of a device's consumesCounters (KEP-4815).
@@ -45,7 +45,7 @@ struct Device {
   std::vector<std::int32_t> numa_nodes;
   Attributes attributes;  // a name without a domain is in the driver's domain
   std::map<std::string, Quantity> capacity;
-  RequestPolicies policies;  // of a shared device only
+  RequestPolicies policies;  // for shared devices only
   std::vector<CounterUse> consumes;
   Binding binding;  // empty = ready at once
   Health health;    // the default = no statement
@@ -61,9 +61,9 @@ constexpr std::size_t kMaxNotOfferedName = 63, kMaxNotOfferedReason = 1024;
 struct Snapshot {
   std::vector<Device> devices;
   std::map<std::string, std::map<std::string, Quantity>> counter_sets;
-  // Why the host refuses devices of the module, by what the module calls them; at most kMaxLeftOut of them.
+  // Reasons why the host refuses devices of the module, by the module's own names; at most kMaxLeftOut.
   std::map<std::string, std::string> left_out;
-  // Why the module does not offer hardware that it found, by what people call it.
+  // Reasons why the module does not offer hardware that it found, by the name that people use.
   std::map<std::string, std::string> not_offered;
 
   const Device* find(std::string_view id) const;

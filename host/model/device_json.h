@@ -10,7 +10,7 @@
 
 namespace cardcage {
 
-// The key that tells the type of an attribute.
+// The JSON key for the type of an attribute.
 template <class T>
 constexpr std::string_view attribute_key() {
   if constexpr (std::is_same_v<T, std::int64_t>) return "int";

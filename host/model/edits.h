@@ -1,4 +1,4 @@
-// Container edits: what a container gets, in the terms of containerEdits in the CDI specification.
+// Container edits, in the terms of containerEdits in the CDI specification.
 #pragma once
 
 #include <sys/types.h>
@@ -19,7 +19,7 @@ struct DeviceNode {
   std::string path;         // in the container
   std::string host_path;    // empty = path
   std::string type;         // "c", "b", "p", "u" or empty
-  std::string permissions;  // of "rwm"; empty = the runtime's default
+  std::string permissions;  // characters from "rwm"; empty = the runtime's default
   std::optional<std::int64_t> major, minor;
   std::optional<mode_t> file_mode;
   std::optional<std::uint32_t> uid, gid;
@@ -46,15 +46,15 @@ struct NetDevice {
   friend bool operator==(const NetDevice&, const NetDevice&) = default;
 };
 
-// A folder of the container whose libraries programs find, as if ldconfig(8) had run.
+// A container folder on the library search path, as if ldconfig(8) had run.
 struct LdPath {
   std::string path;
-  // Empty: the libraries that are mounted there. "libcuda.so.580": those of the image, if newer.
+  // Empty: only the mounted libraries. "libcuda.so.580": the image's libraries replace them if newer.
   std::string newer_than;
   friend bool operator==(const LdPath&, const LdPath&) = default;
 };
 
-// A file below /proc that containers see with another text.
+// A file below /proc whose text is replaced for containers.
 struct ProcText {
   std::string path, text;
   friend bool operator==(const ProcText&, const ProcText&) = default;
@@ -62,16 +62,15 @@ struct ProcText {
 
 struct Edits {
   std::vector<EnvVar> env;
-  // A container that holds several devices from the device-plugin API gets the values of all, joined by ','. No part of
-  // CDI.
+  // A container with several devices from the device-plugin API gets all values, joined by ','. Not part of CDI.
   std::vector<EnvVar> env_lists;
   std::vector<DeviceNode> device_nodes;
   std::vector<Mount> mounts;
   std::vector<Hook> hooks;
   std::vector<NetDevice> net_devices;
   std::vector<std::uint32_t> additional_gids;
-  // CDI has no word for these three: the module sets them, and the host turns them into hooks. The first is how many
-  // bytes the container may lock (RLIMIT_MEMLOCK).
+  // CDI cannot express these three: the module sets them, and the host turns them into hooks. locked_memory is the
+  // number of bytes that the container may lock (RLIMIT_MEMLOCK).
   std::vector<std::uint64_t> locked_memory;
   std::vector<LdPath> ld_paths;
   std::vector<ProcText> proc_texts;
@@ -80,7 +79,7 @@ struct Edits {
   friend bool operator==(const Edits&, const Edits&) = default;
 };
 
-// Adds the edits that `to` does not have yet. Two modules may ask for the same library mount, which a runtime would
+// Adds the edits that `to` does not have yet. Two modules may request the same library mount, which a runtime would
 // apply twice.
 void merge(Edits& to, const Edits& from);
 

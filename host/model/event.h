@@ -1,4 +1,4 @@
-// What a module is woken for, and what it has not been told yet [R20].
+// Events that a module subscribes to, and those not delivered yet [R20].
 #pragma once
 
 #include <chrono>
@@ -10,18 +10,18 @@
 
 namespace cardcage {
 
-constexpr std::size_t kMaxWatched = 32, kMaxWatchedText = 128;  // of each kind; bytes of one
-constexpr std::size_t kMaxEvents = 256;                         // that wait for a module
-constexpr std::size_t kMaxEventText = 64u << 10;                // of all events that wait for a module
-constexpr std::size_t kMaxDescriptors = 64;                     // that the host polls for an instance
+constexpr std::size_t kMaxWatched = 32, kMaxWatchedText = 128;  // entries of each kind; bytes of one entry
+constexpr std::size_t kMaxEvents = 256;                         // events queued for a module
+constexpr std::size_t kMaxEventText = 64u << 10;                // bytes of all events queued for a module
+constexpr std::size_t kMaxDescriptors = 64;                     // descriptors that the host polls for an instance
 
 struct WatchDeclaration {
-  std::vector<std::string> kernel_log;  // beginnings of messages
+  std::vector<std::string> kernel_log;  // message prefixes
   std::vector<std::string> uevents;     // subsystems
   friend bool operator==(const WatchDeclaration&, const WatchDeclaration&) = default;
 };
 
-// The numbers are those of cage_event.
+// The values are those of cage_event.
 enum class EventType : std::uint8_t { kKernelLog = 1, kUevent = 2, kDescriptor = 3 };
 
 struct Event {
@@ -34,7 +34,7 @@ struct Event {
 
 struct EventBatch {
   std::vector<Event> events;  // oldest first
-  bool lost = false;          // some before these were dropped
+  bool lost = false;          // events before these were dropped
   friend bool operator==(const EventBatch&, const EventBatch&) = default;
 };
 

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMaxName = 64;
 constexpr std::ptrdiff_t kMaxNamed = 3;
 
-// An unknown state without a reason says the least: most modules report none.
+// An unknown state without a reason ranks last: most modules report none.
 auto badness(const CauseHealth& cause) {
   const Health& health = cause.health;
   return std::tuple(severity(health.state), !health.reason.empty(), severity(advised_taint(health)));
@@ -24,7 +24,7 @@ std::string name_of(const Health& health) {
   return name.empty() ? "without a reason" : cut_utf8(name, kMaxName);
 }
 
-// The message of the first bad cause, and what the others are.
+// Joins the message of the first bad cause with the names of the others.
 std::string joint_message(const std::vector<CauseHealth>& causes, std::ptrdiff_t bad) {
   const Health& worst = causes.front().health;
   std::vector<std::string> others;
@@ -57,7 +57,8 @@ KubeletHealth worst_for_kubelet(const std::vector<CauseHealth>& causes) {
 
 DeviceHealth compose(std::vector<CauseHealth> causes) {
   if (causes.empty()) return {};
-  if (!std::ranges::is_sorted(causes, std::ranges::greater(), badness))  // most devices have one, and a sort allocates
+  if (!std::ranges::is_sorted(causes, std::ranges::greater(),
+                              badness))  // most devices have one cause, and a sort allocates
     std::ranges::stable_sort(causes, std::ranges::greater(), badness);
   const KubeletHealth kubelet = worst_for_kubelet(causes);
   DeviceHealth device{causes.front().health, {}, std::move(causes), kubelet};

@@ -1,4 +1,4 @@
-// What modules say about the health of a device, cause by cause, and what that amounts to.
+// Health statements of modules about their devices, cause by cause, and the health composed from them.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace cardcage {
 
-// The numbers are those of the module ABI.
+// The values are those of the module ABI.
 enum class HealthState : std::uint8_t { kUnknown = 0, kHealthy = 1, kUnhealthy = 2, kUnmonitored = 3, kDegraded = 4 };
 enum class TaintEffect : std::uint8_t { kNone = 0, kNoSchedule = 1, kNoExecute = 2, kInform = 3 };
 
@@ -38,7 +38,7 @@ constexpr int severity(TaintEffect effect) {
   return 3;
 }
 
-// Of one statement. The kubelet's ResourceHealthMessageMaxLength, and what a module may set.
+// Bytes in one statement. The same as the kubelet's ResourceHealthMessageMaxLength and the limit of a module.
 constexpr std::size_t kMaxHealthMessage = 1024;
 constexpr std::chrono::seconds kMaxHealthTimeout = std::chrono::days(1);
 
@@ -48,16 +48,16 @@ struct Health {
   std::string reason{};                    // CamelCase token
   std::string message{};                   // UTF-8, at most kMaxHealthMessage bytes
   std::chrono::seconds timeout{0};         // the state is unknown after this silence; 0 = never
-  TaintEffect taint = TaintEffect::kNone;  // as the module advises
+  TaintEffect taint = TaintEffect::kNone;  // effect that the module advises
   std::string cause{};                     // CamelCase token; empty is a cause, too
-  std::string taint_key{};                 // "example.com/ecc"; empty = the one of the driver
+  std::string taint_key{};                 // "example.com/ecc"; empty = the driver's key
   std::string taint_value{};               // empty = the reason
-  std::optional<double> value{};           // what was measured, in the unit of the declared cause
+  std::optional<double> value{};           // measured value, in the unit of the declared cause
 
   friend bool operator==(const Health&, const Health&) = default;
 };
 
-// A healthy device has no taint, whatever its module advised.
+// Returns the advised taint. A healthy device has none.
 constexpr TaintEffect advised_taint(const Health& health) {
   return health.state == HealthState::kHealthy ? TaintEffect::kNone : health.taint;
 }
@@ -65,17 +65,17 @@ constexpr bool keeps_claims_away(const Health& health) {
   return severity(advised_taint(health)) >= severity(TaintEffect::kNoSchedule);
 }
 
-// Of one device.
+// Causes per device.
 constexpr std::size_t kMaxCauses = 16;
 
-// True if a statement about a new cause fits into `causes`, a map by cause: if it is full, the least severe one makes
-// room for one that is worse. `health_of` finds the statement in a value of the map.
+// Returns whether a statement about a new cause fits into `causes`, a map by cause: if the map is full, the least
+// severe cause is evicted for a worse one. `health_of` finds the statement in a value of the map.
 template <class Causes, class HealthOf = std::identity>
 bool make_room(Causes& causes, const Health& wanted, HealthOf health_of = {}) {
   if (causes.size() < kMaxCauses) return true;
   const auto value = [&](const auto& entry) {
     const Health& health = std::invoke(health_of, entry.second);
-    return std::pair(severity(health.state), health.timeout.count() > 0);  // whoever has a timeout is waited for
+    return std::pair(severity(health.state), health.timeout.count() > 0);  // evict those without a timeout first
   };
   const auto least = std::ranges::min_element(causes, {}, value);
   if (value(*least).first >= severity(wanted.state)) return false;
@@ -85,39 +85,39 @@ bool make_room(Causes& causes, const Health& wanted, HealthOf health_of = {}) {
 
 // The statements about one device, by cause.
 using Statements = std::map<std::string, Health>;
-// False if there is no room for another cause.
+// Returns false if there is no room for another cause.
 inline bool put(Statements& statements, const Health& health) {
   if (!statements.contains(health.cause) && !make_room(statements, health)) return false;
   statements.insert_or_assign(health.cause, health);
   return true;
 }
 
-// What the kubelet is told of a device with a cause, instead of what its state amounts to.
+// The health that the kubelet is told for a device with a cause, in place of the default for the state.
 enum class KubeletHealth : std::uint8_t { kHealthy, kUnhealthy, kUnknown };
 
-// What is known about one cause.
+// The known state of one cause.
 struct CauseHealth {
   Health health;
   std::chrono::system_clock::time_point changed;
-  std::string of_parent{};                 // the id of the parent that has the cause; empty = the device itself
+  std::string of_parent{};                 // id of the parent that has the cause; empty = the device itself
   bool quarantined = false;                // only an operator ends it
-  std::optional<KubeletHealth> kubelet{};  // by its rule; nothing = what the state amounts to
+  std::optional<KubeletHealth> kubelet{};  // set by the cause's rule; nothing = the default for the state
   friend bool operator==(const CauseHealth&, const CauseHealth&) = default;
 };
 
 struct DeviceHealth {
-  Health health;  // of the worst cause; if several are bad, the message names the others
+  Health health;  // health of the worst cause; if several are bad, the message names the others
   std::chrono::system_clock::time_point changed;
   std::vector<CauseHealth> causes;  // worst first
-  // The worst that one of the causes has the kubelet told; nothing without causes.
+  // The worst value that a cause sets for the kubelet; nothing without causes.
   std::optional<KubeletHealth> kubelet{};
 };
 
-// The health of a device with these causes, in any order; unknown if there is none.
+// Composes the health of a device from its causes, in any order; unknown without causes.
 DeviceHealth compose(std::vector<CauseHealth> causes);
-// The strongest taint that one of the causes advises.
+// The strongest taint that a cause advises.
 TaintEffect strongest_taint(const std::vector<CauseHealth>& causes);
-// What a state amounts to for the kubelet, which knows neither degraded nor unmonitored devices.
+// The kubelet's value for a state; the kubelet knows neither degraded nor unmonitored devices.
 constexpr KubeletHealth told_to_kubelet(HealthState state) {
   switch (state) {
     case HealthState::kHealthy:

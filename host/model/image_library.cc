@@ -6,7 +6,7 @@
 namespace cardcage {
 namespace {
 
-// The number that the text begins with, if `rest` follows it.
+// Parses the number at the start of the text if `rest` follows it.
 std::optional<unsigned> leading_number(std::string_view text, std::string_view rest) {
   unsigned number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

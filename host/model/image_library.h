@@ -1,4 +1,4 @@
-// A library that an image may bring in a newer version than the node's.
+// A library that an image may replace with a newer version than the node's.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct ImageLibrary {
   unsigned version = 0;  // the first number
 
   bool is_older_than(std::string_view file) const;
-  // Whether this is the name of a file with a whole version, "libcuda.so.580.65.06".
+  // Returns whether `file` is such a library with a full version, "libcuda.so.580.65.06".
   bool names(std::string_view file) const;
 };
 

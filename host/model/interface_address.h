@@ -1,4 +1,4 @@
-// Addresses of network interfaces, as Kubernetes takes them.
+// Addresses of network interfaces, in the form that Kubernetes accepts.
 #pragma once
 
 #include <optional>
@@ -7,9 +7,9 @@
 
 namespace cardcage {
 
-// "10.1.2.3/24" or "2001:db8::1/64" in the one form that the API server accepts (IsValidInterfaceAddress): no leading
-// zeros, lower case, zeros of IPv6 left out. Nothing if it is no address with the length of its prefix, or an IPv4
-// address in the form of IPv6.
+// Returns "10.1.2.3/24" or "2001:db8::1/64" in the one form that the API server accepts (IsValidInterfaceAddress): no
+// leading zeros, lower case, IPv6 zeros compressed. Returns nothing for text that is not an address with a prefix
+// length, and for an IPv4 address in IPv6 form.
 std::optional<std::string> canonical_interface_address(std::string_view text);
 
 }  // namespace cardcage

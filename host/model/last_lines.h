@@ -1,4 +1,4 @@
-// The last lines of a module's output, for people who look into a failure.
+// The last lines of a module's output, for people who diagnose a failure.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@ struct SaidLine {
   std::string text;
 };
 
-// How an instance ended, or why it did not start.
+// How an instance ended, or why its start failed.
 struct ModuleEnd {
   std::chrono::system_clock::time_point time;
   std::string how;
@@ -25,8 +25,8 @@ struct ModuleEnd {
 
 class LastLines {
  public:
-  // `text` is printable. The time is the system's, because module threads call this and an injected clock belongs to
-  // the core.
+  // `text` is printable. The time comes from the system clock: module threads call this, and an injected clock belongs
+  // to the core.
   void add(std::string text) {
     lines_.push_back({SystemClock().wall(), std::move(text)});
     if (lines_.size() > kMaxLines) lines_.pop_front();

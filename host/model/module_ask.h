@@ -1,4 +1,4 @@
-// What a module asks of the host during one of its calls. The module's thread waits for the answer.
+// Requests of a module to the host during one of its calls. The module's thread waits for the reply.
 #pragma once
 
 #include <chrono>
@@ -22,32 +22,32 @@ struct JournalAsk {
 // cage.exec: runs a program of the node.
 struct ExecAsk {
   static constexpr std::string_view kName = "run a program";
-  std::string program;                              // one of those that the module's configuration allows
+  std::string program;                              // must be one that the module's configuration allows
   std::vector<std::string> arguments, environment;  // without the program's name; "NAME=value"
   std::chrono::milliseconds limit{0};               // 0 = the deadline of the call
 };
 struct ExecResult {
   int exit_status = -1, signal = 0;     // -1 if a signal ended it
-  bool timed_out = false, cut = false;  // its output was longer
+  bool timed_out = false, cut = false;  // cut: the output was longer
   std::string out, err;
 };
 
-// cage.write: writes to a file of the kernel.
+// cage.write: writes to a kernel file.
 struct FileWriteAsk {
   static constexpr std::string_view kName = "write a file";
   std::string device_id, path, data;
   std::chrono::milliseconds limit{0};  // 0 = the deadline of the call
 };
-// cage.write: makes an ioctl(2) of a device node.
+// cage.write: makes an ioctl(2) on a device node.
 struct IoctlAsk {
   static constexpr std::string_view kName = "make an ioctl";
   std::string device_id, path;
   std::uint64_t request = 0;
   std::string argument, data_path;  // a file to map, empty = none
-  std::uint32_t data_offset = 0;    // of the address of its bytes in the argument
+  std::uint32_t data_offset = 0;    // offset of the data's address in the argument
   std::chrono::milliseconds limit{0};
-  std::string data_sha256;       // in lower-case hex; empty = the file is not checked
-  std::uint64_t data_start = 0;  // which bytes of the file are the first
+  std::string data_sha256;       // lower-case hex; empty = the file is not checked
+  std::uint64_t data_start = 0;  // offset of the first byte in the file
   std::uint32_t flags = 0;       // CAGE_IOCTL_*
 };
 struct IoctlResult {
@@ -56,14 +56,14 @@ struct IoctlResult {
 // cage.write: binds a PCI function to a driver.
 struct DriverAsk {
   static constexpr std::string_view kName = "switch a driver";
-  std::string device_id, pci_bus_id, driver;  // an empty driver is the one that the function had
+  std::string device_id, pci_bus_id, driver;  // an empty driver restores the function's original one
 };
 
-// cage.service: keeps a program running for the claim that the call is for.
+// cage.service: keeps a program running for the claim of the call.
 struct ServiceStartAsk {
   static constexpr std::string_view kName = "start a service";
   std::string name;
-  ExecAsk command;  // its limit does not count
+  ExecAsk command;  // its limit is ignored
 };
 struct ServiceStopAsk {
   static constexpr std::string_view kName = "stop a service";

@@ -11,8 +11,8 @@
 
 namespace cardcage {
 
-// kName is the function in messages. A successful call returns a Reply. `attempt` counts the host's tries of a call for
-// a claim until one succeeds.
+// kName is the function's name in messages. A successful call returns a Reply. `attempt` counts the host's tries of a
+// claim's call until one succeeds.
 struct StartCall {
   static constexpr std::string_view kName = "start";
   using Reply = void;
@@ -77,7 +77,7 @@ struct PreStartCall {
   ModuleClaim claim;
   std::uint32_t attempt = 1;
 };
-// The devices one after the other, until the deadline; replies with how many it got to.
+// Checks the devices one after the other, until the deadline; replies with the number that were checked.
 struct CheckCall {
   static constexpr std::string_view kName = "check";
   using Reply = std::size_t;
@@ -132,7 +132,7 @@ using ModuleCall = std::variant<StartCall, ConfigureCall, DiscoverCall, PrepareC
                                 AttachCall, DetachCall, ReconcileCall, ChooseCall, PreStartCall, CheckCall, ResetCall,
                                 CollectMetricsCall, CollectLabelsCall, CollectCatalogueCall, EventsCall, QuiesceCall,
                                 ResumeCall, QuiesceDeviceCall, ResumeDeviceCall, StopCall>;
-// Holds the call's Reply, or monostate if that is void.
+// Holds the call's Reply, or monostate if Reply is void.
 using ModuleReply = std::variant<std::monostate, SnapshotPtr, PreparedEdits, BindProgress, std::vector<std::string>,
                                  MetricSamplesPtr, NodeLabels, Catalogue, std::size_t>;
 
@@ -151,7 +151,7 @@ inline std::uint32_t attempt_of(const ModuleCall& call) {
       call);
 }
 
-// The claim that the call is for, or null.
+// Returns the claim of the call, or null.
 inline const ModuleClaim* claim_of(const ModuleCall& call) {
   return std::visit(
       [](const auto& one) -> const ModuleClaim* {
@@ -163,7 +163,7 @@ inline const ModuleClaim* claim_of(const ModuleCall& call) {
       call);
 }
 
-// The pod that the call is for, or null.
+// Returns the pod of the call, or null.
 template <class Call>
 auto pod_of(Call& call) -> std::conditional_t<std::is_const_v<Call>, const SandboxedPod, SandboxedPod>* {
   if (auto* const attach = std::get_if<AttachCall>(&call)) return &attach->pod;

@@ -24,14 +24,14 @@ bool is_c_identifier(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return is_alphanumeric(c) || c == '_'; });
 }
 
-// The form of a label value, and of the last part of a label key.
+// Checks the form of a label value, which is also that of the last part of a label key.
 bool is_label_text(std::string_view text) {
   return !text.empty() && text.size() <= kMaxDnsLabel && is_alphanumeric(text.front()) &&
          is_alphanumeric(text.back()) &&
          std::ranges::all_of(text, [](char c) { return is_alphanumeric(c) || c == '-' || c == '_' || c == '.'; });
 }
 
-// A decimal number without leading zeros that fits in 64 bits.
+// Checks for a decimal number without leading zeros that fits in 64 bits.
 bool is_semver_number(std::string_view text) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -48,7 +48,7 @@ bool has_pci_shape(std::string_view text, char colon, char dot) {
   return std::ranges::count_if(text, is_lower_hex) == 9;
 }
 
-// 64-bit FNV-1a as 8 characters of base 32. It must be the same on every host and in every release.
+// Returns the 64-bit FNV-1a hash as 8 characters of base 32. It must be the same on every host and in every release.
 std::string hash_suffix(std::string_view id, unsigned salt) {
   std::uint64_t hash = 0xcbf29ce484222325u + salt;
   for (const char c : id) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;

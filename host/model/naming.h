@@ -41,9 +41,9 @@ bool is_semver(std::string_view text);
 // "0000:3b:00.0", lower case.
 bool is_pci_bus_id(std::string_view text);
 
-// The DNS label for a module's device id. It depends on the id alone, so it is as stable as the id. An id that is a
-// label stays as it is, and "0000:3b:00.0" becomes "0000-3b-00-0". Any other id loses something on the way, so its name
-// ends in a hash of the id: "GPU-7" becomes "gpu-7-" and 8 characters.
+// Returns the DNS label for a module's device id. It depends on the id alone, so it is as stable as the id. An id that
+// is a label stays as it is, and "0000:3b:00.0" becomes "0000-3b-00-0". Any other conversion loses characters, so the
+// name ends in a hash of the id: "GPU-7" becomes "gpu-7-" and 8 characters.
 std::string device_name(std::string_view id);
 
 // Gives each device without a name a unique one. If two would get the same name, the device with the smaller id gets

@@ -13,12 +13,12 @@ constexpr std::size_t kMaxEventReason = 128, kMaxEventNote = 1024;
 
 struct NodeEvent {
   enum class Type : std::uint8_t { kNormal, kWarning } type = Type::kNormal;
-  std::string node;    // its name
-  std::string name;    // of the Event: a DNS subdomain, the same for all repetitions
+  std::string node;    // node name
+  std::string name;    // Event name: a DNS subdomain, the same for all repetitions
   std::string reason;  // CamelCase, at most kMaxEventReason bytes
   std::string note;    // for people, at most kMaxEventNote bytes
   std::chrono::system_clock::time_point first, last;
-  std::int64_t count = 1;  // how often it has happened from `first` to `last`
+  std::int64_t count = 1;  // occurrences from `first` to `last`
   friend bool operator==(const NodeEvent&, const NodeEvent&) = default;
 };
 

@@ -7,7 +7,7 @@ namespace {
 
 constexpr const char* kDevices = "/dev";
 
-// The path below `to` of what is at `path` below `from`; nothing if it is elsewhere.
+// Moves `path` from below `from` to below `to`; nothing if it is not below `from`.
 std::optional<std::string> moved(const std::string& path, const std::filesystem::path& from,
                                  const std::filesystem::path& to) {
   const std::string begin = from == "/" ? "/" : from.native() + "/";

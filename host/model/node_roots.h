@@ -1,4 +1,4 @@
-// Where the files of the node are, for a daemon in a container or a test.
+// The locations of the node's files, for a daemon in a container or a test.
 #pragma once
 
 #include <filesystem>
@@ -8,14 +8,14 @@ namespace cardcage {
 
 struct NodeRoots {
   std::filesystem::path sysfs = "/sys", procfs = "/proc", devfs = "/dev";
-  std::filesystem::path driver = "/";      // below it are the programs and libraries of the vendor's driver
+  std::filesystem::path driver = "/";      // root of the programs and libraries of the vendor's driver
   std::filesystem::path driver_on_node{};  // the path that `driver` has on the node; empty = the same
 
-  // The path on the node of a driver's file that the daemon sees at `here`; other paths stay as they are.
+  // Returns the node's path of a driver file that the daemon sees at `here`; other paths are unchanged.
   std::string driver_path_on_node(const std::string& here) const;
-  // The same for a file of the driver or a device node.
+  // Does the same for a driver file or a device node.
   std::string on_node(const std::string& here) const;
-  // Where the daemon sees what is at this path on the node.
+  // Returns the daemon's path of a file on the node.
   std::filesystem::path seen_here(const std::string& on_node) const;
 };
 

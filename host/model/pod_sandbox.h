@@ -8,15 +8,15 @@
 namespace cardcage {
 
 struct PodSandbox {
-  std::string uid, name_space, name;  // of the pod
-  std::string network_namespace;      // the path of a file that stands for it; empty = that of the node
+  std::string uid, name_space, name;  // the pod's
+  std::string network_namespace;      // path of the namespace's file; empty = the node's namespace
   friend bool operator==(const PodSandbox&, const PodSandbox&) = default;
 };
 
-// One as a module gets it.
+// A sandboxed pod in the form that a module gets.
 struct SandboxedPod {
   std::string uid, name_space, name;
-  // Of its network namespace, and a NETLINK_ROUTE socket in there.
+  // The pod's network namespace, and a NETLINK_ROUTE socket in it.
   SharedFd network_namespace, route_socket;
 };
 

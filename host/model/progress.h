@@ -1,4 +1,4 @@
-// How far a call of a module is, as it tells.
+// The progress of a module's call, as the module reports it.
 #pragma once
 
 #include <fmt/format.h>

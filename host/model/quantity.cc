@@ -16,8 +16,8 @@ constexpr std::int64_t kExa = 18;           // the largest decimal suffix
 constexpr std::size_t kMaxText = 128;       // longer than any quantity
 constexpr int kMaxDigits = 20;              // significant digits; times 2^60 they still fit in Wide
 constexpr std::int32_t kMaxExponent = 100;  // "1e100"
-constexpr std::int64_t kMaxShift = 19;      // by so many digits a value of 64 bits can be shifted in Wide
-constexpr std::string_view kDecimalSuffixes = "num kMGTPE";  // from nano up; the blank stands for no suffix
+constexpr std::int64_t kMaxShift = 19;      // decimal places by which a 64-bit value can be shifted in Wide
+constexpr std::string_view kDecimalSuffixes = "num kMGTPE";  // from nano up; the blank means no suffix
 constexpr std::string_view kBinarySuffixes = "KMGTPE";
 
 struct Amount {
@@ -26,14 +26,14 @@ struct Amount {
   bool more = false;  // digits beyond kMaxDigits were dropped, so the real amount is a little larger
 };
 
-// The unique form of an amount whose value does not end in zero.
+// Returns the unique form of an amount: its value does not end in zero.
 Amount normalized(Amount amount) {
   if (amount.value == 0) return {};
   for (; amount.value % 10 == 0; amount.value /= 10) ++amount.exponent;
   return amount;
 }
 
-// `amount` is not negative.
+// Rounds up to whole nanos. `amount` is not negative.
 Amount rounded_to_nano(Amount amount) {
   bool inexact = amount.more;
   for (; amount.exponent < kNano && amount.value != 0; ++amount.exponent) {
@@ -48,7 +48,7 @@ std::string decimal_text(Amount amount) {
   const bool negative = amount.value < 0;
   if (negative) amount.value = -amount.value;
   amount = rounded_to_nano(amount);
-  // The exponent is a multiple of 3, as large as possible.
+  // Makes the exponent the largest possible multiple of 3.
   for (; amount.exponent % 3 != 0; --amount.exponent) amount.value *= 10;
   std::string text = fmt::format("{}{}", negative ? "-" : "", amount.value);
   if (amount.exponent > kExa) return fmt::format("{}e{}", text, amount.exponent);
@@ -56,7 +56,7 @@ std::string decimal_text(Amount amount) {
   return text;
 }
 
-// The text with a binary suffix ("Gi"), or nothing unless the amount is a whole number of at least 1024.
+// Formats with a binary suffix ("Gi"); nothing unless the amount is a whole number of at least 1024.
 std::optional<std::string> binary_text(Amount amount) {
   if (amount.exponent < 0 || amount.exponent > kExa) return std::nullopt;
   for (; amount.exponent > 0; --amount.exponent) amount.value *= 10;
@@ -67,7 +67,7 @@ std::optional<std::string> binary_text(Amount amount) {
   return fmt::format("{}{}i", amount.value, kBinarySuffixes[power - 1]);
 }
 
-// Takes a number such as "12.50" off the front of `text`; returns nothing if there is no digit.
+// Takes a number such as "12.50" off the front of `text`; returns nothing without a digit.
 std::optional<Amount> take_number(std::string_view& text) {
   Amount amount;
   std::int64_t digits = 0, places = 0;  // digits in the value; decimal places after the last of them
@@ -98,7 +98,7 @@ std::optional<Amount> take_number(std::string_view& text) {
 }
 
 struct Suffix {
-  std::int64_t exponent = 0;  // of 10 or of 2, as the format says
+  std::int64_t exponent = 0;  // power of 10 or 2, depending on the format
   Quantity::Format format = Quantity::Format::kDecimal;
 };
 

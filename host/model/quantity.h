@@ -1,4 +1,4 @@
-// resource.Quantity of Kubernetes, as far as device capacities need it.
+// Kubernetes' resource.Quantity, as far as device capacities need it.
 #pragma once
 
 #include <compare>
@@ -24,10 +24,10 @@ struct Quantity {
   // Reads any quantity that the API server may send: "1024Mi", "1e3", "0.5", "12E".
   static Result<Quantity> parse(std::string_view text);
 
-  // How many times 10^exp10 it is; nothing unless that is a whole number that fits in 64 bits.
+  // Returns the amount in units of 10^exp10; nothing unless it is a whole number that fits in 64 bits.
   std::optional<std::int64_t> in_units(std::int32_t exp10) const;
   bool is_whole() const;
-  // The smallest whole amount that is not less. [not negative]
+  // Rounds up to a whole amount. [not negative]
   Quantity rounded_up() const;
 
   // Compare amounts, not formats: 1024Mi equals 1Gi.

@@ -65,7 +65,7 @@ Flaw bounds_flaw(const RequestPolicy& policy, const Quantity& capacity) {
   return std::nullopt;
 }
 
-// The scheduler counts steps in 64 bits, in thousandths if an amount is not whole.
+// The scheduler counts steps in 64 bits; in thousandths if an amount is not whole.
 Flaw step_flaw(const RequestPolicy& policy, const Quantity& capacity) {
   const std::vector<Place> places = places_of(policy);
   const bool whole = std::ranges::all_of(places, [](const Place& place) { return place.amount->is_whole(); });
@@ -120,7 +120,7 @@ std::optional<std::string> flaw_of(const RequestPolicies& policies, const std::m
 }
 
 bool needs_fractions(const RequestPolicy& policy) {
-  // Such a server rounds each amount up to a whole number before it compares values and counts steps.
+  // A server without fractions rounds each amount up to a whole number before it compares values and counts steps.
   const auto rounded = [](const Quantity& amount) { return amount.rounded_up(); };
   if (std::ranges::adjacent_find(policy.values, {}, rounded) != policy.values.end()) return true;
   if (!policy.min || !policy.step) return false;

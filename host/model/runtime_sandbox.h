@@ -1,4 +1,4 @@
-// A pod's sandbox as the container runtime tells of it.
+// A pod's sandbox as the container runtime reports it.
 #pragma once
 
 #include <string>

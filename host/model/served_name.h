@@ -21,8 +21,8 @@ struct ServedName {
   friend auto operator<=>(const ServedName&, const ServedName&) = default;
 };
 
-// The name behind a text of the ledger or of an intent, which store no API: a resource name has a slash, a driver name
-// has none. Code that knows the API must not come here.
+// Converts a text of the ledger or of an intent, which do not store the API: a resource name has a slash, a driver name
+// has none. Code that knows the API must not use it.
 inline ServedName served_name_from_stored(std::string text) {
   const Api api = text.find('/') == std::string::npos ? Api::kDra : Api::kDevicePlugin;
   return {api, std::move(text)};

@@ -1,4 +1,4 @@
-// A service of a claim as operators see it: a helper daemon that a module has started with cage.service.
+// A service of a claim, as operators see it: a helper daemon that a module started with cage.service.
 #pragma once
 
 #include <cstdint>

@@ -98,7 +98,7 @@ bool is_metric_name(std::string_view text) {
 }
 
 bool is_metric_label(std::string_view text) {
-  // The host adds the first ones, Prometheus adds the others or gives them a meaning.
+  // The host adds the first ones; Prometheus adds the others or gives them a meaning.
   static constexpr std::string_view kReserved[] = {"module", "device",    "id",    "served_by", "namespace",
                                                    "pod",    "container", "claim", "uid",       "node",
                                                    "name",   "instance",  "job",   "le",        "quantile"};
