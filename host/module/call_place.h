@@ -7,13 +7,13 @@
 
 namespace cardcage {
 
-// Calls for different claims overlap. Calls that only look at devices come one at a time and overlap calls for claims.
-// All others run alone.
+// Calls for different claims overlap. Calls that only read devices run one at a time and overlap calls for claims. All
+// other calls run alone.
 class CallPlace {
  public:
   explicit CallPlace(const ModuleCall& call);
   bool overlaps(const CallPlace& other) const;
-  // The UID of the claim that the call is for; empty if there is none.
+  // Returns the UID of the call's claim; empty if the call has no claim.
   const std::string& claim() const { return claim_; }
 
  private:

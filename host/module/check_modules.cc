@@ -27,7 +27,7 @@ Task<void> check_each(asio::io_context& core, Clock& clock, const Config& config
     const Status checked = co_await check_module(core, clock, module, config);
     if (!checked) problems.push_back(checked.error());
   }
-  core.stop();  // the workers are killed, nobody waits for their end
+  core.stop();  // kills the workers without waiting for their exit
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace cardcage {
 
 // Loads each module in a worker, whatever its isolation, and compares its options and health rules with its
-// declarations. Nothing of a module runs but its constructors and its entry. Returns what would keep modules from
+// declarations. Runs only the module's constructors and its entry. Returns the errors that would keep modules from
 // starting. Blocks, for at most deadlines.start per module.
 std::vector<Error> check_modules(const Config& config);
 

@@ -12,9 +12,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kFirstLine = 256;  // BINPRM_BUF_SIZE, as much as the kernel reads
+constexpr std::size_t kFirstLine = 256;  // BINPRM_BUF_SIZE, the length that the kernel reads
 constexpr std::string_view kBlanks = " \t";
-constexpr int kMaxInterpreters = 5;  // the kernel follows no more
+constexpr int kMaxInterpreters = 5;  // the kernel's limit
 
 Result<WalkedPath> find_program(const fs::path& path) {
   if (!path.is_absolute()) return fail(Code::kInvalidArgument, "it is not an absolute path");
@@ -25,7 +25,7 @@ Result<WalkedPath> find_program(const fs::path& path) {
   return file;
 }
 
-// The interpreter in the first line of a script; empty if the file is not one.
+// Returns the interpreter in the first line of a script; empty if the file is not a script.
 Result<std::string> interpreter_of(const WalkedPath& file) {
   const UniqueFd fd(::openat(file.folder.get(), file.path.filename().c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   if (!fd) return fail_errno(errno, "cannot open it");

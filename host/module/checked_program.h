@@ -11,11 +11,11 @@ namespace cardcage {
 
 class CheckedProgram {
  public:
-  // The descriptor of its folder, close-on-exec.
+  // Returns the descriptor of the program's folder, close-on-exec.
   int folder() const { return file_.folder.get(); }
-  // The path to execute in a process that has the folder as this descriptor. The lookup begins at the folder that was
-  // checked, and ps shows the program's name. A script has its own path, by which its interpreter opens it and by which
-  // it finds its neighbours: nobody but root can replace a part of it.
+  // Returns the path to execute in a process that has the folder as this descriptor. The lookup begins at the folder
+  // that was checked, and ps shows the program's name. A script keeps its own path, by which its interpreter opens it
+  // and finds neighbouring files: only root can replace a part of that path.
   std::string path_by(int folder) const;
 
  private:
@@ -27,8 +27,7 @@ class CheckedProgram {
   bool is_script_;
 };
 
-// [reads the disk] Follows links. A script's interpreter is checked as well, and a library that the environment has the
-// program load before all others.
+// [reads the disk] Follows links. Also checks a script's interpreter, and a library that the environment preloads.
 Result<CheckedProgram> check_program(const std::filesystem::path& file,
                                      const std::vector<std::string>& environment = {});
 

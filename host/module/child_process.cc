@@ -49,14 +49,14 @@ bool ChildProcess::has_exited() {
   if (::waitid(P_PIDFD, static_cast<id_t>(descriptor_.get()), &end, WEXITED | WNOHANG) != 0)
     return errno == ECHILD && has_exited_elsewhere();
   if (end.si_pid == 0) return false;
-  if (end.si_code == CLD_TRAPPED) return false;  // a tracer is told of more than the exit
+  if (end.si_code == CLD_TRAPPED) return false;  // a tracer gets other events than the exit
   exited_ = true;
   (end.si_code == CLD_EXITED ? exit_status_ : signal_) = end.si_status;
   end_ = text_of_end(end);
   return true;
 }
 
-// Of a process that an earlier daemon started, only its parent learns more.
+// Only the parent of a process that an earlier daemon started learns its exit status.
 bool ChildProcess::has_exited_elsewhere() {
   pollfd end{.fd = descriptor_.get(), .events = POLLIN, .revents = 0};
   if (::poll(&end, 1, 0) <= 0) return false;
@@ -73,7 +73,7 @@ std::optional<std::string> ChildProcess::survivor(std::string_view what, const s
   if (!group_) return std::nullopt;
   const std::vector<pid_t> left = group_->members();
   if (left.empty()) return std::nullopt;
-  group_->kill();  // again, for what was forked meanwhile
+  group_->kill();  // again, for processes forked meanwhile
   return text_of_survivor("a process", left.front(), module);
 }
 
@@ -83,7 +83,7 @@ bool is_traced(pid_t pid, const fs::path& proc) {
   const std::size_t tracer = status.find(kTracer);
   if (tracer == std::string::npos) return false;
   if (!std::string_view(status).substr(tracer + kTracer.size()).starts_with("0\n")) return true;
-  // The number of a tracer outside the daemon's own PID namespace reads as 0.
+  // The PID of a tracer outside the daemon's PID namespace reads as 0.
   std::error_code gone;
   for (const auto& task : fs::directory_iterator(proc / std::to_string(pid) / "task", gone))
     if (state_of(task.path()) == 't') return true;

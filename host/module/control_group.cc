@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxList = std::size_t{1} << 20;
-constexpr int kMaxRounds = 10;  // for processes that fork meanwhile
+constexpr int kMaxRounds = 10;  // rounds, because processes may fork meanwhile
 constexpr int kMaxRemovals = 10;
 
 Status write_to(const fs::path& file, std::string_view text) {
@@ -33,7 +33,8 @@ struct CgroupMount {
   fs::path root, point;
 };
 
-// Lines such as "32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu"; before the '-' there may be more.
+// Parses lines such as "32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu"; optional fields may
+// precede the '-'.
 std::optional<CgroupMount> find_mount(std::string_view mountinfo, std::string_view type, std::string_view option) {
   std::istringstream lines{std::string(mountinfo)};
   for (std::string line; std::getline(lines, line);) {
@@ -49,7 +50,8 @@ std::optional<CgroupMount> find_mount(std::string_view mountinfo, std::string_vi
   return std::nullopt;
 }
 
-// Lines such as "9:name=systemd:/system.slice/cardcage.service"; version 2 is "0::/system.slice/cardcage.service".
+// Parses lines such as "9:name=systemd:/system.slice/cardcage.service"; version 2 is
+// "0::/system.slice/cardcage.service".
 std::optional<fs::path> path_in(std::string_view cgroup, std::string_view hierarchy) {
   std::istringstream lines{std::string(cgroup)};
   for (std::string line; std::getline(lines, line);) {
@@ -60,7 +62,7 @@ std::optional<fs::path> path_in(std::string_view cgroup, std::string_view hierar
   return std::nullopt;
 }
 
-// A container sees a part of the hierarchy, and maybe with the paths of the host.
+// A container sees a part of the hierarchy, possibly with the host's paths.
 std::optional<fs::path> folder_of(const fs::path& path, const CgroupMount& mount) {
   const fs::path below = path.lexically_relative(mount.root);
   if (below.empty() || *below.begin() == "..") return std::nullopt;
@@ -69,7 +71,7 @@ std::optional<fs::path> folder_of(const fs::path& path, const CgroupMount& mount
 
 }  // namespace
 
-// The kernel counts a process for a moment longer than it lists it.
+// Retries: the kernel counts a process for a moment longer than it lists it.
 ControlGroup::~ControlGroup() {
   std::error_code busy;
   for (int attempt = 0; attempt < kMaxRemovals; ++attempt) {

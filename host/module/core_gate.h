@@ -1,4 +1,4 @@
-// Lets other threads post to the core for as long as an object of the core lives.
+// Lets other threads post to the core while an object of the core exists.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ class CoreGate {
   };
 
  public:
-  // Holds nothing of the core.
+  // Keeps nothing of the core alive.
   class Sender {
    public:
     // [any-thread] Dropped if the gate is gone.

@@ -18,7 +18,7 @@ DriverRecords::DriverRecords(fs::path folder, std::string boot_id)
     if (!entry.path().filename().native().starts_with('.')) read(entry.path());
 }
 
-// Three lines: boot, driver, override.
+// The file has three lines: boot, driver, override.
 void DriverRecords::read(const fs::path& file) {
   const auto content = read_file(file, kMaxRecord);
   std::istringstream lines(content.value_or(""));
@@ -49,7 +49,7 @@ Status DriverRecords::keep(const std::string& pci_bus_id, DriverRecord record) {
   return {};
 }
 
-// Without a sync: the record need not outlive the node.
+// Writes without a sync: the record need not outlive the node.
 Status DriverRecords::write(const std::string& pci_bus_id, const DriverRecord& record) const {
   if (auto made = make_folder(folder_, 0700); !made) return made;
   const std::string content = fmt::format("{}\n{}\n{}\n", boot_id_, record.driver, record.driver_override);

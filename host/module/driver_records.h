@@ -1,4 +1,4 @@
-// Records which driver each PCI function had before a module had it bound to another one.
+// Records each PCI function's driver before a module binds the function to another one.
 #pragma once
 
 #include <filesystem>
@@ -11,22 +11,22 @@ namespace cardcage {
 
 struct DriverRecord {
   std::string driver;           // empty = none
-  std::string driver_override;  // that the function had then; empty = none
+  std::string driver_override;  // the function's override at that time; empty = none
 };
 
-// [core] A record is in its file before it counts. The kernel chooses drivers anew when the node boots, so the records
-// of another boot are removed.
+// [core] A record takes effect once it is in its file. The kernel chooses drivers anew when the node boots, so the
+// records of another boot are removed.
 class DriverRecords {
  public:
-  // Reads `folder`, which is on a tmpfs, has one file per function and is made with the first.
+  // Reads `folder`, which is on a tmpfs, has one file per function and is created with the first record.
   DriverRecords(std::filesystem::path folder, std::string boot_id);
 
-  // Null if the function has its own driver.
+  // Returns null if the function has its original driver.
   const DriverRecord* find(const std::string& pci_bus_id) const;
   Status keep(const std::string& pci_bus_id, DriverRecord record);
-  // A record whose file cannot be removed stays.
+  // Keeps a record whose file cannot be removed.
   Status forget(const std::string& pci_bus_id);
-  // Writes the files again that somebody removed.
+  // Rewrites files that were removed from outside.
   Status restore() const;
 
  private:

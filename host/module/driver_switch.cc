@@ -5,7 +5,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of a file of sysfs: one line, and "(null)" for no override.
+// Returns the line of a sysfs file; empty for "(null)", which means no override.
 std::string line_of(std::string content) {
   content.resize(std::min(content.find('\n'), content.size()));
   return content == "(null)" ? "" : content;
@@ -45,8 +45,9 @@ Task<Status> DriverSwitch::restore() {
   const DriverRecord* const known = ways_.records.find(pci_bus_id_);
   if (!known) co_return Status{};
   const DriverRecord before = *known;
-  if (!check()) co_return ways_.records.forget(pci_bus_id_);  // it is gone, and another card may come in its place
-  // A driver that was unloaded since takes the function when it is loaded, if that is free then.
+  if (!check())
+    co_return ways_.records.forget(pci_bus_id_);  // the function is gone, and another card may take its place
+  // A driver that was unloaded since claims the function when it is loaded, if the function is free then.
   std::error_code error;
   const fs::path folder = ways_.sysfs / "bus/pci/drivers" / before.driver;
   const bool is_loaded = fs::exists(folder, error);
@@ -56,10 +57,10 @@ Task<Status> DriverSwitch::restore() {
     auto moving = move_to(wanted);
     if (const Status moved = co_await std::move(moving); !moved) co_return moved;
   }
-  // A line without a name clears it.
+  // An empty line clears the override.
   auto clearing = write(function_ / "driver_override", before.driver_override + "\n", FaultPoint::kAfterDriverClear);
   if (const Status cleared = co_await std::move(clearing); !cleared) co_return cleared;
-  // It was loaded meanwhile, while the function was not free.
+  // The driver was loaded meanwhile, while the function was not free.
   if (!is_loaded && fs::exists(folder, error)) {
     auto probing = write(ways_.sysfs / "bus/pci/drivers_probe", pci_bus_id_, FaultPoint::kAfterDriverProbe);
     if (const Status probed = co_await std::move(probing); !probed) co_return probed;
@@ -82,7 +83,7 @@ Task<Status> DriverSwitch::remember() {
   co_return Status{};
 }
 
-// The override alone binds nothing: the function is probed once it has no driver.
+// The override alone binds nothing: the kernel probes the function once it has no driver.
 Task<Status> DriverSwitch::move_to(std::string driver_override) {
   const std::string wanted = driver_for(driver_override);
   auto setting = write(function_ / "driver_override", driver_override + "\n", FaultPoint::kAfterDriverOverride);

@@ -14,10 +14,10 @@
 
 namespace cardcage {
 
-// As driverctl calls it. No driver may be called so.
+// The name that driverctl uses. No driver may have it.
 constexpr std::string_view kNoDriver = "none";
 
-// [core] One function. Each step leaves a state from which both bind() and restore() go on, in this daemon or the next.
+// [core] Switches one function. bind() and restore() can continue after each step, in this daemon or the next.
 class DriverSwitch {
  public:
   struct Ways {
@@ -29,14 +29,14 @@ class DriverSwitch {
   };
   DriverSwitch(Ways ways, std::string pci_bus_id);
 
-  // kNoDriver frees it from any.
+  // kNoDriver leaves the function without a driver.
   Task<Status> bind(std::string driver);
-  // To the driver that the function had before the first bind(), or to none; succeeds if there was none such.
+  // Binds the driver that the function had before the first bind(), or none; succeeds if bind() was never called.
   Task<Status> restore();
 
  private:
   Status check() const;
-  // Empty if it has none.
+  // Returns an empty string if the function has no driver.
   std::string driver() const;
   Task<Status> remember();
   Task<Status> move_to(std::string driver_override);

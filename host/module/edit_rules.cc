@@ -19,13 +19,13 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kQuoted = 200;
 constexpr std::string_view kWritable = ":rw";
-// Options that take nothing away from the protection of the node; others, such as dev, suid and rshared, do.
+// Options that do not weaken the protection of the node; others, such as dev, suid and rshared, do.
 constexpr std::array<std::string_view, 24> kMountOptions = {
     "ro",         "rro",         "rw",      "bind",       "rbind",    "nosuid",     "nodev",       "noexec",
     "rnosuid",    "rnodev",      "rnoexec", "exec",       "private",  "rprivate",   "slave",       "rslave",
     "unbindable", "runbindable", "noatime", "nodiratime", "relatime", "norelatime", "strictatime", "nosymfollow"};
 
-// "the module may not mount '/etc'", and what an operator can do about it.
+// Makes the error "the module may not mount '/etc'", with the remedy for an operator.
 std::unexpected<Error> refuse(std::string_view does, const std::string& path, const std::string& real,
                               std::string_view key, std::string_view suffix = "") {
   const std::string leads = real == path ? "" : fmt::format(", to which '{}' leads", printable(path, kQuoted));
@@ -56,7 +56,7 @@ bool has(const std::vector<std::string>& options, std::string_view option) {
   return std::ranges::find(options, option) != options.end();
 }
 
-// A runtime gives containers the numbers, not what lies at the path.
+// A runtime gives containers the device numbers, not the file at the path.
 Status check_numbers(const DeviceNode& node, const std::string& path, const struct stat& about) {
   const bool character = S_ISCHR(about.st_mode);
   if (!character && !S_ISBLK(about.st_mode) && !S_ISFIFO(about.st_mode))
@@ -88,7 +88,7 @@ EditRules::EditRules(const ModuleConfig& config, NodeRoots roots)
   std::array<char, 16u << 10> texts;
   passwd entry{}, *found = nullptr;
   ::getpwnam_r(config.process.user.c_str(), &entry, texts.data(), texts.size(), &found);
-  if (!found) return;  // the worker does not start, either
+  if (!found) return;  // the worker cannot start either
   user_ = entry.pw_uid;
   groups_.resize(NGROUPS_MAX);
   int count = NGROUPS_MAX;
@@ -157,7 +157,7 @@ Status EditRules::check(const Mount& mount) const {
     return refuse(does, mount.host_path, mount.host_path, "mounts", suffix);
   const auto found = find(mount.host_path, [this](const PathStep& step) { return check_replaceable(step); });
   if (!found) return std::unexpected(found.error());
-  if (!*found) return {};  // the runtime sees the node, a daemon in a container may not
+  if (!*found) return {};  // visible to the runtime on the node, maybe not to a daemon in a container
   const std::string real = roots_.on_node((*found)->path);
   return may_mount(*allows_.mounts, real, writable) ? Status{} : refuse(does, mount.host_path, real, "mounts", suffix);
 }
@@ -181,7 +181,7 @@ Status EditRules::check(const Hook& hook) const {
   return check_file(**found);
 }
 
-// Other variables can do no more in a container than its image.
+// Variables that do not run other code can do no more in a container than its image.
 Status EditRules::check_variable(const EnvVar& variable) const {
   if (!allows_.env) return {};
   if (!is_env_name(variable.name))
@@ -202,7 +202,7 @@ Result<std::optional<WalkedPath>> EditRules::find(const std::string& path, const
   return std::unexpected(found.error());
 }
 
-// Other users of the node count as trusted: their sockets are mounted as well.
+// Other users of the node are trusted: their sockets are mounted as well.
 Status EditRules::check_replaceable(const PathStep& step) const {
   if (!user_) return {};
   const mode_t mode = step.folder.st_mode;

@@ -10,7 +10,7 @@ namespace cardcage {
 namespace {
 
 constexpr std::size_t kMaxResult = 64u << 10;
-constexpr std::size_t kMaxStuck = 256;  // of a module: a device id that it invents costs a process, too
+constexpr std::size_t kMaxStuck = 256;  // per module: a module that invents device ids costs a process for each
 
 struct Started {
   std::shared_ptr<RunningAccess> access;
@@ -92,7 +92,7 @@ Task<Result<std::string>> make_access(asio::io_context& core, Clock& clock, Hard
   }
   if (!done)
     co_return fail(first ? Code::kCancelled : Code::kDeadlineExceeded,
-                   "{} {} and was stopped: nobody knows how much of it happened", it->what,
+                   "{} {} and was stopped: it may have happened in part", it->what,
                    first ? "outlived the instance of its module" : "did not end in time");
   co_return result_of(*running);
 }

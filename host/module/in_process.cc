@@ -10,7 +10,7 @@
 namespace cardcage {
 namespace {
 
-// The deadline of a stop that nobody waits for.
+// Deadline of a stop without a waiting caller.
 constexpr std::chrono::seconds kUnobservedStop{10};
 constexpr std::chrono::milliseconds kNewsPause{10};
 
@@ -44,7 +44,7 @@ InProcessModule::~InProcessModule() {
   claim_lanes_.leave_alone();
 }
 
-// A lane must not keep the object or anything of the core alive: only handlers that pass the gate use `this`.
+// A lane must not keep the object or any part of the core alive: only handlers that pass the gate use `this`.
 Status InProcessModule::begin(std::uint64_t number, ModuleCall call, Instant deadline) {
   const auto context = std::make_shared<CallContext>(std::string(name_of(call)), number, deadline, attempt_of(call));
   contexts_[number] = context;

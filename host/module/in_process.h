@@ -1,4 +1,4 @@
-// A module inside the daemon: fast, and only as safe as the module is.
+// A module inside the daemon: fast, and only as safe as the module.
 //
 // All calls happen on the module's thread, in order; those for claims happen on further threads if the module is
 // concurrent.
@@ -18,12 +18,12 @@
 
 namespace cardcage {
 
-// [core] A stuck module is stopped and destroyed once its call has returned after all.
+// [core] A stuck module is stopped and destroyed if its call returns after all.
 class InProcessModule final : public RunningModule {
  public:
   // A loaded module with checked options.
   struct Parts {
-    std::string name;  // in the configuration
+    std::string name;  // name in the configuration
     LoadedModule module;
     ModuleIdentity identity;
     OptionValues options;
@@ -43,7 +43,7 @@ class InProcessModule final : public RunningModule {
   bool is_traced() const override;
   Error give_up(const OpenCall& call) override;
   Task<void> tear_down(Instant deadline) override;
-  // For an instance that no stop call has reached.
+  // Tears down an instance that got no stop call.
   void tear_down_later();
   void deliver_news();
   std::string stuck_text(std::string_view what, WallTime since) const;
@@ -51,11 +51,11 @@ class InProcessModule final : public RunningModule {
   const std::unique_ptr<Lane> lane_;
   LanePool claim_lanes_;  // of a concurrent module
   std::shared_ptr<Instance> instance_;
-  std::map<std::uint64_t, std::shared_ptr<CallContext>> contexts_;  // of the calls that a lane has
+  std::map<std::uint64_t, std::shared_ptr<CallContext>> contexts_;  // contexts of the calls on a lane
   // Shared with the lanes and with the leftover.
   const std::shared_ptr<std::atomic<bool>> torn_down_ = std::make_shared<std::atomic<bool>>(false);
-  std::string stuck_;  // where, if the instance could not be stopped in time
-  PacedCall news_;     // however fast the module reports
+  std::string stuck_;  // the stuck call, if the instance could not be stopped in time
+  PacedCall news_;     // paces the module's reports
   const CoreGate gate_;
 };
 

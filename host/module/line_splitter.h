@@ -12,8 +12,8 @@ class LineSplitter {
  public:
   using Take = std::function<void(const std::string& line)>;
 
-  // Passes each line that is complete to `take`, and what exceeds the longest line as a line of its own. Empty lines
-  // are left out.
+  // Passes each complete line to `take`, and the excess of an overlong line as a line of its own. Empty lines are
+  // dropped.
   void add(std::string_view text, const Take& take) {
     for (const char byte : text) {
       if (byte != '\n' && line_.size() < kMaxLine) {
@@ -24,7 +24,7 @@ class LineSplitter {
       if (byte != '\n') line_ += byte;
     }
   }
-  // Passes on a line without an end.
+  // Passes on an unterminated line.
   void flush(const Take& take) {
     if (!line_.empty()) take(std::exchange(line_, {}));
   }

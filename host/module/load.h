@@ -1,4 +1,4 @@
-// From a [[module]] of the configuration to a module that can be started.
+// Loads a [[module]] of the configuration, up to a module that can be started.
 #pragma once
 
 #include <filesystem>
@@ -15,18 +15,18 @@
 
 namespace cardcage {
 
-// What the modules of one daemon share; each may be null.
+// Parts shared by the modules of one daemon; each may be null.
 struct SharedParts {
-  WorkerGroups* groups = nullptr;          // without it, a worker gets no control group
-  std::shared_ptr<HardwareWrites> writes;  // without it, a module can switch no driver
-  std::shared_ptr<Services> services;      // without it, a module has no services
+  WorkerGroups* groups = nullptr;          // null: workers get no control group
+  std::shared_ptr<HardwareWrites> writes;  // null: modules cannot switch drivers
+  std::shared_ptr<Services> services;      // null: modules have no services
   NodeRoots roots = {};
 };
 
-// Both functions: `core` and `clock` outlive the result. Errors name the file, or the position in the configuration,
-// and the remedy. `left` gets what a failed attempt leaves behind.
+// For both functions, `core` and `clock` outlive the result. Errors name the file, or the position in the
+// configuration, and the remedy. `left` gets the leftover of a failed attempt.
 
-// [core] Stages the configured file; nothing of it runs.
+// [core] Stages the configured file without running any of its code.
 Task<Result<ModuleBuild>> stage_module(asio::io_context& core, Clock& clock, ModuleConfig config,
                                        std::vector<std::filesystem::path> modules_dirs, Instant deadline,
                                        Leftover* left = nullptr);
@@ -38,11 +38,11 @@ Task<Result<std::shared_ptr<Module>>> load_module(asio::io_context& core, Clock&
                                                   ModuleBuild build, Instant deadline, SharedParts shared = {},
                                                   Leftover* left = nullptr);
 
-// The cardcage-worker and the cardcage-access beside this program.
+// Return the paths of cardcage-worker and cardcage-access beside this program.
 Result<std::filesystem::path> worker_file();
 Result<std::filesystem::path> access_file();
 
-// The error for a module that is configured to run inside the daemon but declares that it cannot.
+// Makes the error for a module that is configured to run inside the daemon but declares that it cannot.
 std::unexpected<Error> must_run_in_process(const ModuleConfig& config);
 
 }  // namespace cardcage

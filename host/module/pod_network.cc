@@ -14,7 +14,7 @@
 namespace cardcage {
 namespace {
 
-// A socket belongs to the namespace of the thread that makes it.
+// A socket belongs to the network namespace of the thread that makes it.
 UniqueFd route_socket_in(int network_namespace, int& error) {
   UniqueFd made;
   std::thread([&] {
@@ -32,7 +32,7 @@ Result<PodNetwork> open_pod_network(UniqueFd network_namespace) {
   if (::fstat(network_namespace.get(), &its) != 0 || ::stat("/proc/self/ns/net", &ours) != 0)
     return fail_errno(errno, "cannot look at the pod's network namespace");
   if (::ioctl(network_namespace.get(), NS_GET_NSTYPE) != CLONE_NEWNET)
-    return fail(Code::kInvalidArgument, "what the container runtime names is no network namespace");
+    return fail(Code::kInvalidArgument, "the path from the container runtime is not a network namespace");
   if (its.st_ino == ours.st_ino && its.st_dev == ours.st_dev)
     return fail(Code::kFailedPrecondition,
                 "the pod has the network of the node, and no device can be moved there: leave hostNetwork out of the "

@@ -12,7 +12,7 @@
 namespace cardcage {
 namespace {
 
-constexpr int kMaxPipePieces = 64;  // pieces; more than the kernel keeps of a pipe
+constexpr int kMaxPipePieces = 64;  // pieces; exceeds the kernel's pipe buffer
 constexpr std::chrono::milliseconds kPause{2};
 
 // One output of the program. Shared with the coroutine that reads it.
@@ -25,12 +25,12 @@ struct Output {
   }
   asio::posix::stream_descriptor pipe;
   asio::steady_timer pause;
-  OneShot<bool> ended;  // nobody reads the pipe any more
+  OneShot<bool> ended;  // the pipe has no reader any more
   std::string text;
   bool cut = false, over = false;
 };
 
-// What nobody keeps is read slowly, so that it does not keep the core busy.
+// Discarded output is read slowly, so that it does not keep the core busy.
 Task<void> read(std::shared_ptr<Output> output) {
   std::array<char, 16u << 10> piece;
   boost::system::error_code failed;
@@ -46,7 +46,7 @@ Task<void> read(std::shared_ptr<Output> output) {
   output->ended.set(true);
 }
 
-// Takes what is there already: a process that the program forked may hold the pipe open for ever.
+// Takes the output that is there already: a process forked by the program may hold the pipe open for ever.
 Task<void> end(std::shared_ptr<Output> output) {
   output->over = true;
   boost::system::error_code failed;
@@ -116,7 +116,7 @@ Task<Result<ExecResult>> run_program(asio::io_context& core, Clock& clock, Progr
   spawn(core, read(running->out));
   spawn(core, read(running->err));
   const bool in_time = (co_await ended.wait_until(clock, deadline)).has_value();
-  child.kill();  // and what it has forked
+  child.kill();  // kills the program's forks, too
   if (!in_time) co_await ended.wait_until(clock, clock.now() + kEndLimit);
   co_await end(running->out);
   co_await end(running->err);

@@ -12,12 +12,12 @@
 
 namespace cardcage {
 
-// How much of each of its two outputs is kept.
+// Limit for each of the two outputs; the excess is dropped.
 constexpr std::size_t kMaxProgramOutput = 1u << 20;
 
 // [core] The child has /dev/null as input, no descriptor of ours, and the given environment. It is killed at the
-// deadline, or by the caller of `started`; so is everything that it has forked once it ends, as far as `group` holds
-// it. Fails if the program cannot be started, or if the kernel does not end it. All arguments live until the task ends.
+// deadline, or by the caller of `started`; its forks are killed once it ends, as far as `group` holds them. Fails if
+// the program cannot be started, or if the kernel does not end it. All arguments live until the task ends.
 Task<Result<ExecResult>> run_program(asio::io_context& core, Clock& clock, ProgramCommand command,
                                      std::shared_ptr<ControlGroup> group, Instant deadline,
                                      std::function<void(std::shared_ptr<ChildProcess>)> started);

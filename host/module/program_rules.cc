@@ -8,7 +8,7 @@
 namespace cardcage {
 namespace {
 
-constexpr std::size_t kQuotedName = 80;  // how much of a wrong name an error quotes
+constexpr std::size_t kQuotedName = 80;  // bytes of a wrong name that an error quotes
 
 std::unexpected<Error> may_not_run(std::string_view program) {
   return fail(Code::kPermissionDenied,
@@ -40,9 +40,9 @@ Result<ProgramCommand> ProgramRules::renew(ProgramCommand command) const {
   return command;
 }
 
-// A program of a driver that is in a container finds its libraries by nothing but LD_PRELOAD. A library of the same
-// driver is no other code; that only root could have changed it is checked when the program starts. A program that is
-// elsewhere has its libraries there, and starts without.
+// A driver's program in a container finds its libraries only by LD_PRELOAD. A library of the same driver is not other
+// code; the start of the program checks that only root could have changed it. A program outside the driver's folder has
+// its libraries in place and starts without LD_PRELOAD.
 bool ProgramRules::preloads_driver(std::string_view assignment) const {
   return name_of_variable(assignment) == kPreload && is_below_driver(assignment.substr(kPreload.size() + 1));
 }
@@ -59,7 +59,7 @@ Status ProgramRules::check_variable(std::string_view assignment) const {
               printable(name, kQuotedName));
 }
 
-// False for a list of files: ld.so(8) separates them by ':' and ' '.
+// Returns false for a list of files: ld.so(8) separates them by ':' and ' '.
 bool ProgramRules::is_below_driver(const std::filesystem::path& file) const {
   return driver_ != "/" && is_clean_path(file.native()) && file.native().find_first_of(": ") == std::string::npos &&
          file.native().starts_with(driver_.native() + "/");

@@ -19,11 +19,11 @@ struct ProgramCommand {
 
 class ProgramRules {
  public:
-  // `driver`: as NodeRoots::driver.
+  // `driver` is NodeRoots::driver.
   ProgramRules(const ModuleConfig& config, std::filesystem::path driver);
 
   Result<ProgramCommand> allow(ExecAsk ask) const;
-  // The command as it may run now; an earlier daemon may have allowed it.
+  // Returns the command in the form that is allowed now; an earlier daemon may have allowed another one.
   Result<ProgramCommand> renew(ProgramCommand command) const;
 
  private:
@@ -32,7 +32,7 @@ class ProgramRules {
   bool is_below_driver(const std::filesystem::path& file) const;
 
   std::vector<std::filesystem::path> files_;       // with different names
-  std::optional<std::vector<std::string>> names_;  // of variables; nothing = any
+  std::optional<std::vector<std::string>> names_;  // names of variables; nothing = any
   std::filesystem::path driver_;
 };
 

@@ -11,7 +11,7 @@ Task<Result<ExecResult>> Programs::run(asio::io_context& core, Clock& clock, Exe
   const auto started = [&](std::shared_ptr<ChildProcess> process) { running_.push_back(std::move(process)); };
   auto running = run_program(core, clock, std::move(*command), make_group_(), deadline, started);
   auto result = co_await std::move(running);
-  std::ignore = survivor();  // forgets what has ended
+  std::ignore = survivor();  // forgets ended programs
   co_return result;
 }
 

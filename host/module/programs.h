@@ -1,4 +1,4 @@
-// The programs of the node that a module may run, and those that it runs now.
+// Runs the programs of the node that a module may run.
 #pragma once
 
 #include <functional>
@@ -20,18 +20,18 @@ class Programs {
       : module_(std::move(module)), rules_(std::move(rules)), make_group_(std::move(make_group)) {}
 
   const ProgramRules& rules() const { return rules_; }
-  // See run_program().
+  // Runs a program; see run_program().
   Task<Result<ExecResult>> run(asio::io_context& core, Clock& clock, ExecAsk ask, Instant deadline);
-  // Kills all that run.
+  // Kills all running programs.
   void kill();
-  // Why something that was killed is still there; see ChildProcess.
+  // Explains why a killed program still exists; see ChildProcess.
   std::optional<std::string> survivor();
 
  private:
   const std::string module_;
   const ProgramRules rules_;
   const std::function<std::shared_ptr<ControlGroup>()> make_group_;
-  std::vector<std::shared_ptr<ChildProcess>> running_;  // and those that were killed and do not end
+  std::vector<std::shared_ptr<ChildProcess>> running_;  // including killed ones that do not end
 };
 
 }  // namespace cardcage

@@ -6,7 +6,7 @@
 
 namespace cardcage {
 
-// For how many devices the worker has to answer.
+// Counts the devices in the worker's reply.
 static std::size_t devices_in(const wire::Request& request) {
   switch (request.what_case()) {
     case wire::Request::kCheck: return static_cast<std::size_t>(request.check().texts_size());

@@ -1,4 +1,4 @@
-// A module in a process of its own: its crash costs its own devices only, and a stuck call ends with the process.
+// A module in a process of its own: its crash affects only its own devices, and a stuck call ends with the process.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace cardcage {
 
-// For a worker that was killed: it, or what it forked, has not exited yet.
+// Makes the leftover of a killed worker: it, or a fork of it, has not exited yet.
 Leftover leftover_of(std::string module, std::shared_ptr<ChildProcess> worker);
 
 // [core] A worker with a stuck call is killed, and a worker that exits, for whatever reason, is a lost instance.
@@ -17,7 +17,7 @@ class RemoteModule final : public RunningModule {
  public:
   // A worker that has loaded the module, and checked options.
   struct Parts {
-    std::string name;  // in the configuration
+    std::string name;  // name in the configuration
     std::unique_ptr<WorkerLink> link;
     ModuleIdentity identity;
     OptionValues options;

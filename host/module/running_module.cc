@@ -12,11 +12,11 @@
 
 namespace cardcage {
 
-// Claims that nobody repeats leave an entry behind. Beyond so many, all counts start again.
+// Bounds the entries of claims that are never tried again. Beyond it, all counts start anew.
 static constexpr std::size_t kMaxAttempts = 10'000;
-static constexpr std::size_t kQuotedName = 80;  // how much of a wrong name an error quotes
+static constexpr std::size_t kQuotedName = 80;  // bytes of a wrong name that an error quotes
 
-// A module names files of a driver as it sees them.
+// Translates paths: a module names driver files as it sees them.
 static void name_paths_of_node(PreparedEdits& edits, const NodeRoots& roots) {
   const auto rename = [&roots](std::string& path) { path = roots.driver_path_on_node(path); };
   const auto rename_in = [&rename](Edits& its) {
@@ -192,7 +192,7 @@ Task<Result<ModuleReply>> RunningModule::execute(ModuleCall call, Instant deadli
   if (outcome) co_return std::move(*outcome);
   Error error = unanswered(number, deadline);
   open_.at(number).given_up = true;
-  // A call that goes on stays open: the errors of others say that the module is busy with it.
+  // A call that still runs stays open: the errors of other calls say that the module is busy with it.
   if (open_.at(number).waiting || !cancel(number))
     forget_call(number);
   else if (deadline != Instant::max())
@@ -212,7 +212,7 @@ void RunningModule::begin_calls() {
 }
 
 bool RunningModule::may_begin(std::uint64_t number) const {
-  if (!identity_.concurrent) return true;  // they queue up where the module runs
+  if (!identity_.concurrent) return true;  // calls queue up where the module runs
   const CallPlace& place = open_.at(number).place;
   std::size_t earlier = 0;
   for (auto call = open_.begin(); call->first != number; ++call)
@@ -276,7 +276,7 @@ void RunningModule::close_call(std::uint64_t number, Result<ModuleReply> reply) 
 void RunningModule::answer(std::uint64_t call, ModuleAsk ask, std::function<void(Result<AskReply>)> respond) {
   const auto found = open_.find(call);
   if (found == open_.end() || found->second.given_up || lost_)
-    return respond(fail(Code::kCancelled, "the host cannot {}: nobody waits for this call any more", name_of(ask)));
+    return respond(fail(Code::kCancelled, "the host cannot {}: the call was given up", name_of(ask)));
   OpenCall& open = found->second;
   if (auto* journal = std::get_if<JournalAsk>(&ask)) {
     const Status kept = keep_journal(open, std::move(journal->bytes));

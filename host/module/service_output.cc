@@ -26,7 +26,7 @@ Result<std::shared_ptr<ServiceOutput>> ServiceOutput::open(asio::io_context& cor
   if (::mkfifo(pipe.c_str(), 0600) != 0 && errno != EEXIST)
     return fail_errno(errno, fmt::format("cannot make the pipe '{}'", pipe.native()));
   std::shared_ptr<ServiceOutput> output(new ServiceOutput(core, std::move(pipe), std::move(key)));
-  // Open for writing, too, so that it does not end while the service is started again.
+  // Open for writing as well, so that it has no end-of-file while the service is restarted.
   UniqueFd end(::open(output->path_.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));
   if (!end) return fail_errno(errno, fmt::format("cannot open the pipe '{}'", output->path_.native()));
   ::fcntl(end.get(), F_SETPIPE_SZ, kPipeSize);  // as far as the node allows

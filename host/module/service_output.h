@@ -1,4 +1,4 @@
-// What a service prints: lines of the log.
+// Logs the output of a service line by line.
 #pragma once
 
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -18,15 +18,15 @@ namespace cardcage {
 // [core] A named pipe, because the service outlives the daemon: the next daemon opens it again. While no daemon reads,
 // a service that prints more than the pipe holds (1 MiB) waits.
 //
-// What nobody can read is left out, and told; see LineBudget. A flood is read slowly.
+// Lines beyond the log's budget are left out, and their number is logged; see LineBudget. A flood is read slowly.
 class ServiceOutput : public std::enable_shared_from_this<ServiceOutput> {
  public:
-  // Makes the pipe unless there is one, and reads it until close().
+  // Creates the pipe unless it exists, and reads it until close().
   static Result<std::shared_ptr<ServiceOutput>> open(asio::io_context& core, std::filesystem::path pipe,
                                                      ServiceKey key);
-  // The end for the service. It can be read as well, so that printing does not end the service while no daemon runs.
+  // Returns the service's end. It is readable as well, so that printing does not end the service while no daemon runs.
   Result<UniqueFd> end_for_service() const;
-  // Reads what is there, without waiting.
+  // Reads the buffered output, without waiting.
   void read_rest();
   void close();
   // Removes the pipe: the service has ended for good.

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxRecord = std::size_t{1} << 20, kDigest = 16;
 
-// As it is in the file.
+// A record in the form of its file.
 struct StoredService {
   std::string boot, module, claim, name, file, group, begun;
   std::vector<std::string> arguments, environment;
@@ -81,7 +81,7 @@ bool ServiceRecords::has(const ServiceKey& key) const {
   return fs::exists(file_of(key), unknown);
 }
 
-// Without a sync: the record need not outlive the node.
+// Writes without a sync: the record need not outlive the node.
 Status ServiceRecords::keep(ServiceRecord record) const {
   if (auto made = make_folder(folder_, 0700); !made) return made;
   const StoredService stored{boot_id_,

@@ -1,4 +1,4 @@
-// Records which services run, so that the next daemon finds them.
+// Records the running services, so that the next daemon finds them.
 #pragma once
 
 #include <sys/types.h>
@@ -16,23 +16,23 @@ namespace cardcage {
 struct ServiceKey {
   std::string module, claim_uid, name;
   friend auto operator<=>(const ServiceKey&, const ServiceKey&) = default;
-  // The same for the same key, for names of files.
+  // Returns a stable digest of the key, for file names.
   std::string digest() const;
 };
 
 struct ServiceRecord {
   ServiceKey key;
   ProgramCommand command;
-  pid_t pid = 0;                // of the last process
-  std::string begun;            // when that began; see begin_of()
+  pid_t pid = 0;                // the last process
+  std::string begun;            // start time of that process; see begin_of()
   std::filesystem::path group;  // its control group; empty = none
 };
 
-// [core] A record is in its file before it counts. No process outlives its node, so the records of another boot are
+// [core] A record takes effect once it is in its file. No process outlives its node, so the records of another boot are
 // removed.
 class ServiceRecords {
  public:
-  // `folder` is on a tmpfs, has one file per service and is made with the first.
+  // `folder` is on a tmpfs, has one file per service and is created with the first record.
   ServiceRecords(std::filesystem::path folder, std::string boot_id)
       : folder_(std::move(folder)), boot_id_(std::move(boot_id)) {}
 

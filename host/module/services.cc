@@ -16,9 +16,9 @@
 namespace cardcage {
 namespace {
 
-// How long a service must run before it counts as started: one that is wrong mostly ends at once.
+// Time that a service must run before it counts as started: a faulty one mostly ends at once.
 constexpr std::chrono::milliseconds kSettle{100};
-// For the program to take the place of the process that was started for it.
+// Time for the launcher to become the program.
 constexpr std::chrono::seconds kLaunchLimit{5};
 constexpr std::chrono::seconds kGrace{5};  // from SIGTERM to SIGKILL
 constexpr std::chrono::seconds kFirstPause{1}, kLongestPause{60};
@@ -107,7 +107,7 @@ Task<void> wake_at_end(OneShot<bool> ended, std::shared_ptr<ChildProcess> proces
 
 std::string group_prefix(const ServiceKey& key) { return fmt::format("cardcage-service-{}.", key.digest()); }
 
-// Everything in the group is killed, so a damaged record must not name one that the daemon did not make.
+// Everything in the group is killed, so a record counts only if it names a group that the daemon made.
 bool is_group_of(const ServiceRecord& record) {
   return record.group.filename().native().starts_with(group_prefix(record.key));
 }
@@ -160,9 +160,9 @@ void Services::adopt(ServiceRecord record, bool held, const Judge& judge) {
     if (const auto ended = end_event(core_, *child)) watch(service, std::move(child->process), *ended);
     if (auto output = ServiceOutput::open(core_, output_of(it.record.key), it.record.key)) it.output = *output;
   } else if (group) {
-    group->kill();  // what a process that has ended left behind
+    group->kill();  // forks of a process that has ended
   }
-  std::string_view what = it.process ? "a service goes on" : "a service starts again: it ended while no daemon ran";
+  std::string_view what = it.process ? "a service still runs" : "a service starts again: it ended while no daemon ran";
   if (!held) what = "a service ends: its claim was released while no daemon ran";
   log(LogLevel::kInfo, what,
       {module_field(it.record), name_field(it.record), claim_field(it.record), {"pid", it.record.pid}});
@@ -217,7 +217,7 @@ Task<Status> Services::stop_all(std::string module, std::string claim_uid, Insta
   for (const auto& [key, service] : services_)
     if (key.module == module && key.claim_uid == claim_uid) keys.push_back(key);
   for (const ServiceKey& key : keys) {
-    services_.at(key)->wanted = false;  // all of them end at the same time
+    services_.at(key)->wanted = false;  // all services end at the same time
     services_.at(key)->wake.wake();
   }
   Status result;
@@ -293,7 +293,7 @@ Task<void> Services::run(ServicePtr service) {
       co_await await_end(it);
       if (!it.wanted) break;
       if (!it.refused.empty()) continue;
-      it.process->kill();  // what it forked
+      it.process->kill();  // kills its forks
       it.end = fmt::format("its process {}{}", it.process->end(), last_words(it.output.get()));
       if (it.process->exit_status() == 0) it.end += ": a service must stay in the foreground";
       it.process.reset();
@@ -386,7 +386,7 @@ Task<void> Services::end(Service& service) {
     co_await service.wake.wait_for(clock_, look);
 }
 
-// Null if it cannot be made: then only the process itself is known.
+// Returns null if the group cannot be made: then only the process itself is known.
 std::shared_ptr<ControlGroup> Services::make_group(ServiceRecord& record) {
   record.group.clear();
   if (places_.groups.empty()) return nullptr;

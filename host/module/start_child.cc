@@ -50,7 +50,7 @@ Result<StartedChild> start_child(const SpawnPlan& plan, const std::filesystem::p
 
 std::optional<StartedChild> adopt_child(pid_t pid, const std::string& begun, std::shared_ptr<ControlGroup> group) {
   if (!valid_pid(pid)) return std::nullopt;
-  UniqueFd descriptor = open_process(pid);  // first: from here on the pid is that of no other process
+  UniqueFd descriptor = open_process(pid);  // first: the open descriptor keeps the pid from being reused
   UniqueFd end(descriptor ? ::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 0) : -1);
   if (!end || begun.empty() || begin_of(pid) != begun) return std::nullopt;
   return StartedChild{std::make_shared<ChildProcess>(pid, std::move(descriptor), std::move(group)), std::move(end)};

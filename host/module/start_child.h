@@ -15,10 +15,10 @@ namespace cardcage {
 
 struct StartedChild {
   std::shared_ptr<ChildProcess> process;
-  UniqueFd end;  // readable once it has exited
+  UniqueFd end;  // readable once the child has exited
 };
 
-// [core] The child joins `group`, unless that is null or refuses it, which is logged. A child that cannot be watched is
+// [core] The child joins `group`, unless it is null or refuses, which is logged. A child that cannot be watched is
 // killed and reaped. `arguments` follow the name of the file.
 Result<StartedChild> start_child(const SpawnPlan& plan, const std::filesystem::path& file,
                                  std::vector<std::string> arguments, std::vector<std::string> environment,
@@ -27,7 +27,8 @@ Result<StartedChild> start_child(const SpawnPlan& plan, const std::filesystem::p
 // [core] Watches a process that an earlier daemon started; nothing if `pid` is not the process that began then.
 std::optional<StartedChild> adopt_child(pid_t pid, const std::string& begun, std::shared_ptr<ControlGroup> group);
 
-// When the process began, in clock ticks after the boot: with its pid it names a process for good. Empty if it is gone.
+// Returns the start of the process in clock ticks after the boot, which with the pid identifies it. Empty if it is
+// gone.
 std::string begin_of(pid_t pid);
 
 // [core] The event comes once the descriptor is readable.

@@ -16,31 +16,31 @@
 
 namespace cardcage {
 
-// An access that a process of its own makes; see make_access().
+// An access that runs in a process of its own; see make_access().
 struct RunningAccess {
   DeviceKey device;
   std::string what;  // "a write to '/sys/.../reset'"
   std::chrono::system_clock::time_point since;
   std::shared_ptr<ChildProcess> process;
-  OneShot<bool> first;  // true: it has ended; false: its instance has
+  OneShot<bool> first;  // true: the access has ended; false: its instance has ended
   OneShot<bool> ended;
 };
 
-// [core] The daemon's knowledge, for all modules: it outlives every instance, and ends with the daemon. A device is
-// stuck from the end of the access's limit until its process has exited.
+// [core] Knows the stuck devices of all modules: it outlives every instance, and ends with the daemon. A device is
+// stuck from the end of the access's limit until the process of the access has exited.
 class StuckDevices {
  public:
-  // The process was killed and does not exit.
+  // Adds an access whose killed process does not exit.
   void add(std::shared_ptr<RunningAccess> access);
-  // It has exited.
+  // Removes an access whose process has exited.
   void remove(const std::shared_ptr<RunningAccess>& access);
-  // Called with a module's name whenever one of its devices gets stuck or is free again; an empty function ends that.
+  // Sets the callback for a module whose device got stuck or free again; an empty function removes it.
   void listen(std::function<void(const std::string& module)> changed) { changed_ = std::move(changed); }
-  // The cause "Stuck" of the device's health; nothing if it is not stuck.
+  // Returns the cause "Stuck" of the device's health; nothing if it is not stuck.
   std::optional<CauseHealth> health(const DeviceKey& device) const;
-  // What the device is stuck in, since when, and the remedy, for people; nothing if it is not stuck.
+  // Returns the access that the device is stuck in, its time, and the remedy, for people; nothing if it is not stuck.
   std::optional<std::string> find(const DeviceKey& device) const;
-  // The same of all devices of the module; of all modules if the name is empty.
+  // Returns these texts for all devices of the module; of all modules if the name is empty.
   std::vector<std::string> all(const std::string& module) const;
   std::size_t count(const std::string& module) const;
 

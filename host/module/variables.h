@@ -5,19 +5,19 @@
 
 namespace cardcage {
 
-// The search path of every program that the daemon runs for a module. All its folders are root's.
+// The search path of every program that the daemon runs for a module. Root owns all its folders.
 constexpr std::string_view kProgramPath = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
 
-// Libraries that a program gets before all others, ld.so(8).
+// Libraries that ld.so(8) loads into a program before all others.
 constexpr std::string_view kPreload = "LD_PRELOAD";
 
-// "NAME" of "NAME=value".
+// Returns "NAME" of "NAME=value".
 constexpr std::string_view name_of_variable(std::string_view assignment) {
   return assignment.substr(0, assignment.find('='));
 }
 
-// True for a variable that makes a program run other code: those that ld.so(8) ignores in a setuid program, those of
-// interpreters, and PATH.
+// Returns true for a variable that makes a program run other code: those that ld.so(8) ignores in a setuid program,
+// those of interpreters, and PATH.
 bool runs_other_code(std::string_view name);
 
 }  // namespace cardcage

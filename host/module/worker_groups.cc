@@ -31,7 +31,7 @@ WorkerGroups::WorkerGroups(const fs::path& run_dir, const fs::path& proc)
   }
 }
 
-// Names are "cardcage-1a2b3c4d.<module>.<number>".
+// Group names are "cardcage-1a2b3c4d.<module>.<number>".
 void WorkerGroups::kill_left_behind() {
   std::error_code failed;
   for (const auto& entry : fs::directory_iterator(home_, failed)) {
@@ -61,7 +61,7 @@ std::shared_ptr<ControlGroup> WorkerGroups::make(const std::string& module) {
   for (;;) {
     const fs::path folder = home_ / fmt::format("{}{}.{}", prefix_, module, made_++);
     if (fs::create_directory(folder, failed)) return std::make_shared<ControlGroup>(folder);
-    if (!failed) continue;  // an earlier daemon left it behind
+    if (!failed) continue;  // left behind by an earlier daemon
     log_limited(LogLevel::kWarn, "control group", "a worker gets no control group: what it forks may outlive it",
                 {{"module", module}, {"error", fmt::format("{}: {}", folder.native(), failed.message())}});
     return nullptr;

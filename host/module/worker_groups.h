@@ -1,4 +1,4 @@
-// A control group for each worker, below the one of the daemon.
+// A control group for each worker, below the daemon's.
 #pragma once
 
 #include <filesystem>
@@ -12,24 +12,24 @@
 
 namespace cardcage {
 
-// [core] Without it, a daemon that was killed would forget what its workers have forked: such processes may hold the
-// hardware while the next instance takes it.
+// [core] Without groups, a daemon that was killed would forget the forks of its workers, which may hold the hardware
+// while the next instance takes it.
 class WorkerGroups {
  public:
-  // `run_dir` tells the daemon from others of the node; the caller holds its lock. Kills what earlier daemons have left
-  // there, and logs it. Where the daemon may not make groups, the reason is logged and make() returns null.
+  // `run_dir` distinguishes the daemons of a node; the caller holds its lock. Kills the processes that earlier daemons
+  // left in their groups, and logs it. If the daemon may not make groups, the reason is logged and make() returns null.
   explicit WorkerGroups(const std::filesystem::path& run_dir, const std::filesystem::path& proc = "/proc/self");
 
-  // For the next worker of the module.
+  // Makes the group for the module's next worker.
   std::shared_ptr<ControlGroup> make(const std::string& module);
-  // What earlier daemons have left of the module and the kernel does not end yet.
+  // Returns the processes that earlier daemons left of the module and that the kernel does not end yet.
   Leftover left_behind(const std::string& module) const;
 
  private:
   void kill_left_behind();
 
   std::filesystem::path home_;  // empty if no groups can be made
-  std::string prefix_;          // of the names of this daemon's groups
+  std::string prefix_;          // name prefix of this daemon's groups
   std::uint64_t made_ = 0;
   std::map<std::string, std::vector<std::shared_ptr<ControlGroup>>> left_;  // by module
 };

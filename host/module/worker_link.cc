@@ -11,13 +11,13 @@
 namespace cardcage {
 namespace {
 
-// Of all parts of one answer: the largest snapshot that a sink takes, with room for its names.
+// Size of all parts of one answer: the largest snapshot that a sink takes, with room for its names.
 constexpr std::size_t kMaxAnswer = 128u << 20;
 constexpr std::size_t kLastPrinted = 5;
 constexpr std::size_t kMaxLine = 2048;
-// Long, since each ping wakes the daemon and the worker.
+// Long, because each ping wakes the daemon and the worker.
 constexpr std::chrono::seconds kPingInterval{10};
-constexpr std::uint64_t kPingNumber = std::numeric_limits<std::uint64_t>::max();  // no call has it
+constexpr std::uint64_t kPingNumber = std::numeric_limits<std::uint64_t>::max();  // never a call's number
 
 }  // namespace
 
@@ -47,7 +47,7 @@ Task<void> WorkerLink::send_pings(std::shared_ptr<Pings> pings, Clock& clock) {
     co_await pings->changed.wait_until(clock, due);
     WorkerLink* const link = pings->link;
     if (link == nullptr || link->has_ended()) co_return;
-    // If the daemon was held up or the machine slept, the answer may be there and not read yet.
+    // If the daemon was held up or the machine slept, the answer may have arrived unread.
     const bool in_time = clock.now() - due < kPingInterval;
     if (pings->unanswered && in_time && link->spare_traced()) continue;
     if (pings->unanswered && in_time) {
@@ -64,7 +64,8 @@ Task<void> WorkerLink::send_pings(std::shared_ptr<Pings> pings, Clock& clock) {
 }
 
 bool WorkerLink::spare_traced() {
-  if (!is_traced(process_->child()->pid())) return std::exchange(traced_, false);  // time to answer again
+  if (!is_traced(process_->child()->pid()))
+    return std::exchange(traced_, false);  // gives the worker time to answer again
   if (!std::exchange(traced_, true))
     log(LogLevel::kWarn, "worker does not answer and is not killed while a debugger is attached",
         {{"module", module_}, {"pid", process_->child()->pid()}});
@@ -122,7 +123,7 @@ void WorkerLink::take_answer(const wire::Answer& answer) {
   answered(answer);
 }
 
-// The worker bounds the lines of the module, but not its own, which may say that it left some out.
+// The worker bounds the lines of the module, but not its own lines about dropped output.
 void WorkerLink::log_line(const wire::LogLine& line) {
   const LineBudget::Verdict verdict = log_budget_.take(clock_.now());
   if (verdict.left_out > 0)

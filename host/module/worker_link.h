@@ -1,4 +1,4 @@
-// Numbered calls to a worker, their answers, and what the worker reports unasked; built on WorkerProcess.
+// Numbered calls to a worker, their answers, and the worker's unsolicited reports; built on WorkerProcess.
 #pragma once
 
 #include <deque>
@@ -25,7 +25,7 @@ class WorkerLink {
     std::function<void(std::int32_t descriptor)> descriptor;
     std::function<void(const wire::Progress&)> progress;
     std::function<void(const wire::Ask&)> asked;
-    // The worker has exited: how, and what it printed last.
+    // The worker has exited: how it ended, and its last printed lines.
     std::function<void(const std::string& how)> ended;
   };
   // `module` is the module's name in the configuration, for the lines that it logs and prints.
@@ -35,11 +35,11 @@ class WorkerLink {
   WorkerLink(const WorkerLink&) = delete;
   WorkerLink& operator=(const WorkerLink&) = delete;
 
-  // `answered` is called with each answer: any number of partial ones, and one that is not, which ends the call. It
-  // never comes if the worker exits before. Numbers rise from call to call.
+  // `answered` is called with each answer: any number of partial ones, and a final one, which ends the call. It is
+  // never called after the worker has exited. Numbers rise from call to call.
   Status call(std::uint64_t number, wire::Request request, Descriptors descriptors,
               std::function<void(const wire::Answer&)> answered);
-  // For a request that has no answer of its own: a part of the next call, or a cancel.
+  // Sends a request without an answer: a part of the next call, or a cancel.
   Status tell(std::uint64_t number, wire::Request request, Descriptors descriptors = {});
   void listen(Listener listener) { listener_ = std::move(listener); }
   void kill() { process_->kill(); }
@@ -48,16 +48,16 @@ class WorkerLink {
   bool has_ended() const { return process_->has_ended(); }
   // Set when the worker has exited.
   const OneShot<bool>& over() const { return over_; }
-  // What it logged and printed last.
+  // Returns the last lines that it logged and printed.
   std::vector<SaidLine> last_lines() const { return last_lines_.all(); }
-  // The last few lines that it printed, oldest first.
+  // Returns the last few lines that it printed, oldest first.
   const std::deque<std::string>& last_printed() const { return last_printed_; }
   const WorkerProcess& process() const { return *process_; }
 
  private:
   struct Open {
     std::function<void(const wire::Answer&)> answered;
-    std::size_t size = 0;  // of the answers so far
+    std::size_t size = 0;  // bytes of the answers so far
   };
   // Shared with the coroutine that pings, which may outlive the link by a turn of the core.
   struct Pings {
@@ -69,7 +69,7 @@ class WorkerLink {
   WorkerLink(asio::io_context& core, Clock& clock, std::string module)
       : clock_(clock), module_(std::move(module)), pings_(std::make_shared<Pings>(core, this)), over_(core) {}
   static Task<void> send_pings(std::shared_ptr<Pings> pings, Clock& clock);
-  // True if a worker that does not answer must not be killed yet: a debugger is attached, or was at the last look.
+  // Returns true if a silent worker must not be killed yet: a debugger is attached, or was at the last check.
   bool spare_traced();
   void take_report(const wire::Report& report);
   void take_answer(const wire::Answer& answer);
@@ -80,8 +80,8 @@ class WorkerLink {
   Clock& clock_;
   const std::string module_;
   const std::shared_ptr<Pings> pings_;
-  std::string why_killed_;  // if the link killed the worker on its own
-  bool traced_ = false;     // when it last did not answer in time
+  std::string why_killed_;  // if the link itself killed the worker
+  bool traced_ = false;     // a debugger was attached at the last missed ping
   std::shared_ptr<WorkerProcess> process_;
   Listener listener_;
   std::map<std::uint64_t, Open> open_;

@@ -14,9 +14,9 @@ namespace cardcage {
 namespace {
 
 constexpr std::size_t kPiece = 64u << 10;
-constexpr int kMaxStreamPieces = 16;  // pieces; more than the kernel keeps of a stream
+constexpr int kMaxStreamPieces = 16;  // pieces; exceeds the kernel's stream buffer
 constexpr int kReapMilliseconds = 100;
-// What a worker may say unasked per period: 20,000 reports and 2.5 MiB of output in a second.
+// Limits for unsolicited data per period: 20,000 reports and 2.5 MiB of output in a second.
 constexpr Duration kPeriod = std::chrono::milliseconds(100);
 constexpr std::size_t kMaxReports = 2000, kMaxPrintedBytes = 256u << 10;
 
@@ -61,7 +61,7 @@ Status WorkerProcess::spawn_child(const Program& program, int image) {
   plan.give(theirs->get(), kWorkerSocket);
   plan.give(module->get(), kWorkerModule);
   plan.give_none_above(kLastWorkerFd);
-  // It has its group before it is told to load a module, so that everything that the module forks is born there.
+  // The worker joins its group before it is told to load a module, so that every fork of the module starts there.
   auto child = start_child(plan, program.file, {}, program.environment, program.group);
   if (!child) return std::unexpected(child.error());
   child_ = std::move(child->process);
@@ -76,7 +76,7 @@ Status WorkerProcess::spawn_child(const Program& program, int image) {
 void WorkerProcess::close() {
   if (!child_ || std::exchange(ended_, true)) return;
   child_->kill();
-  // Mostly it exits at once and is reaped here.
+  // Usually the worker exits at once and is reaped here.
   pollfd exited{child_->descriptor(), POLLIN, 0};
   if (::poll(&exited, 1, kReapMilliseconds) > 0) child_->has_exited();
   close_streams();
@@ -129,7 +129,7 @@ Task<std::size_t> WorkerProcess::send_descriptors(const Frame& frame, boost::sys
 template <class Stream>
 Task<void> WorkerProcess::read(std::shared_ptr<WorkerProcess> self, Stream& stream, Pace& pace,
                                void (WorkerProcess::*take)(std::string_view)) {
-  SystemClock clock;  // a worker does not wait for a clock that stands still
+  SystemClock clock;  // a worker does not wait for a stopped test clock
   std::vector<char> piece(kPiece);
   Instant end = clock.now() + kPeriod;
   while (!self->ended_) {
@@ -173,7 +173,7 @@ Task<void> WorkerProcess::await_end(std::shared_ptr<WorkerProcess> self) {
   if (!failed && !self->ended_) self->end();
 }
 
-// Reads what is there and does not wait for the end of the stream: a process that the worker forked may hold it open
+// Reads the buffered data without waiting for the end of the stream: a process that the worker forked may hold it open
 // and never be silent.
 template <class Stream>
 void WorkerProcess::take_rest(Stream& stream, void (WorkerProcess::*take)(std::string_view)) {
@@ -196,7 +196,7 @@ void WorkerProcess::end() {
   std::string how = child_->end();
   ended_ = true;
   close_streams();
-  if (!broken_.empty()) how = fmt::format("sent what is no message ({}) and {}", broken_, how);
+  if (!broken_.empty()) how = fmt::format("sent an invalid message ({}) and {}", broken_, how);
   events_.ended(how);
 }
 

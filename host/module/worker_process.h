@@ -1,4 +1,4 @@
-// A cardcage-worker as the daemon sees it: a child process, a socket for messages, and what it prints.
+// The daemon's side of a cardcage-worker: a child process, a socket for messages, and the printed output.
 #pragma once
 
 #include <boost/asio/local/stream_protocol.hpp>
@@ -20,10 +20,10 @@
 
 namespace cardcage {
 
-// [core] Its owner calls close(); its coroutines share it and end then.
+// [core] The owner calls close(); the coroutines share the object and end then.
 //
-// What a worker says unasked is read at a bounded rate. One that says more blocks while it writes, and costs the core
-// no more than any other.
+// Unsolicited data of a worker is read at a bounded rate. A worker that sends more blocks while it writes, and costs
+// the core no more than any other.
 class WorkerProcess : public std::enable_shared_from_this<WorkerProcess> {
  public:
   struct Program {
@@ -35,7 +35,7 @@ class WorkerProcess : public std::enable_shared_from_this<WorkerProcess> {
     std::function<void(const wire::Report&)> report;
     // A line that the module or one of its libraries printed.
     std::function<void(const std::string& line)> printed;
-    // It has exited: "was killed by signal 11 (Segmentation fault)". No event follows.
+    // The worker has exited: "was killed by signal 11 (Segmentation fault)". No event follows.
     std::function<void(const std::string& how)> ended;
   };
   // The worker inherits `image`, the module.
@@ -43,11 +43,11 @@ class WorkerProcess : public std::enable_shared_from_this<WorkerProcess> {
                                                       Events events);
   ~WorkerProcess() { close(); }
 
-  // Kills the worker and what it forked; child() says whether that has ended it. No event follows. Idempotent.
+  // Kills the worker and its forks; child() says whether they have ended. No event follows. Idempotent.
   void close();
   // Messages go out in the order of the calls. Fails for a message that is too large.
   Status send(wire::Request request, Descriptors descriptors = {});
-  // SIGKILL to the worker and to what it forked. `ended` follows once the kernel lets it exit.
+  // Sends SIGKILL to the worker and its forks. `ended` follows once the kernel lets the worker exit.
   void kill();
   bool has_ended() const { return ended_; }
   // Callers may keep it longer than the object.
@@ -63,7 +63,7 @@ class WorkerProcess : public std::enable_shared_from_this<WorkerProcess> {
   static Task<void> write_messages(std::shared_ptr<WorkerProcess> self);
   // Returns how many bytes have gone out along with the descriptors.
   Task<std::size_t> send_descriptors(const Frame& frame, boost::system::error_code& failed);
-  // How much the worker may say unasked in a period, and the pause until the next one.
+  // The allowance for unsolicited data in a period, and the pause until the next one.
   struct Pace {
     Pace(asio::io_context& core, std::size_t most) : limit(most), pause(core) {}
     const std::size_t limit;
@@ -92,7 +92,7 @@ class WorkerProcess : public std::enable_shared_from_this<WorkerProcess> {
   Pace reports_, printed_bytes_;
   bool writing_ = false;
   bool ended_ = false;  // the worker has exited, or the object is closed
-  std::string broken_;  // what was wrong with its messages
+  std::string broken_;  // error in its messages
 };
 
 }  // namespace cardcage

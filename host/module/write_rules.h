@@ -1,5 +1,5 @@
-// What a module may ask for with cage.write, whatever its configuration allows. A worker is not trusted, so the daemon
-// checks it.
+// Limits of requests for cage.write, whatever the configuration allows. A worker is not trusted, so the daemon checks
+// them.
 #pragma once
 
 #include "host/core/result.h"
@@ -7,13 +7,13 @@
 
 namespace cardcage {
 
-constexpr std::size_t kMaxWrite = 4096;  // bytes of a file, or of the argument of an ioctl
+constexpr std::size_t kMaxWrite = 4096;  // bytes written to a file, or of an ioctl's argument
 
 Status check(const FileWriteAsk& ask);
 Status check(const IoctlAsk& ask);
 Status check(const DriverAsk& ask);
 
-// Whether a glob pattern matches the path; `*` matches no '/'. A path with a part such as ".." matches nothing.
+// Returns whether a glob pattern matches the path; `*` matches no '/'. A path with a part such as ".." matches nothing.
 bool matches_path(const std::string& pattern, const std::string& path);
 
 }  // namespace cardcage

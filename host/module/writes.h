@@ -1,4 +1,4 @@
-// The writes to the hardware that the instance of a module asks for: cage.write.
+// The writes to the hardware that a module's instance requests (cage.write).
 #pragma once
 
 #include <memory>
@@ -13,19 +13,19 @@
 
 namespace cardcage {
 
-// [core] What the writes of all modules share. It outlives their instances.
+// [core] Shared by the writes of all modules. It outlives their instances.
 struct HardwareWrites {
   HardwareWrites(asio::io_context& on, Clock& time) : core(on), clock(time) {}
   asio::io_context& core;
   Clock& clock;
   std::filesystem::path sysfs = "/sys";
   std::shared_ptr<StuckDevices> stuck = std::make_shared<StuckDevices>();
-  std::unique_ptr<DriverRecords> records;  // null = drivers cannot be switched here
-  std::set<std::string> switching;         // PCI functions
+  std::unique_ptr<DriverRecords> records;  // null = drivers cannot be switched on this node
+  std::set<std::string> switching;         // PCI functions whose driver is being switched
   FaultHook fault = {};
 };
 
-// [core] Of one instance. The owner keeps it until the tasks have ended.
+// [core] The writes of one instance. The owner keeps the object until the tasks have ended.
 class Writes {
  public:
   // `allowed` are patterns of matches_path().
@@ -35,9 +35,9 @@ class Writes {
   Task<Result<AskReply>> run(FileWriteAsk ask, Instant deadline);
   Task<Result<AskReply>> run(IoctlAsk ask, Instant deadline);
   Task<Result<AskReply>> run(DriverAsk ask, Instant deadline);
-  // The instance ends: stops what runs, and refuses everything from now on.
+  // Ends with the instance: stops running writes, and refuses all further ones.
   void end();
-  // Why nothing can be done with the device; nothing if it is not stuck.
+  // Explains why the device cannot be accessed; nothing if it is not stuck.
   std::optional<std::string> stuck(const std::string& device_id) const {
     return shared_->stuck->find({module_, device_id});
   }

@@ -90,7 +90,7 @@ TEST_P(DeathBesideService, TheServiceGoesOnUntilTheClaimIsReleased) {
   daemon.crash();
   start_and_register();
   EXPECT_EQ(alive(), before);
-  EXPECT_TRUE(logged("a service goes on")) << daemon.log();
+  EXPECT_TRUE(logged("a service still runs")) << daemon.log();
   daemon.stop();
   EXPECT_EQ(alive(), before) << "an orderly stop does not end it, either";
   start_with(GetParam());
