@@ -1,5 +1,5 @@
-// Several streams of bytes over one connection: pieces with eight bytes of header each (github.com/containerd/nri,
-// pkg/net/multiplex).
+// Multiplexes several byte streams over one connection: pieces with a header of eight bytes each
+// (github.com/containerd/nri, pkg/net/multiplex).
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace cardcage {
 
-// The service that is called over a stream. Each has its requests in one direction and its responses in the other.
+// The service called over a stream. Each stream has requests in one direction and responses in the other.
 enum class Channel : std::uint32_t { kPlugin = 1, kRuntime = 2 };
 
 constexpr std::size_t kPieceHeader = 8;
@@ -22,21 +22,21 @@ constexpr std::size_t kPieceHeader = 8;
 constexpr std::size_t kMaxSentPiece = 4096;
 constexpr std::size_t kMaxReceivedPiece = kTtrpcHeader + kMaxTtrpcMessage;
 
-// `bytes` as pieces of the channel.
+// Splits `bytes` into pieces of the channel.
 std::string multiplex(Channel channel, std::string_view bytes);
 
-// Tells the streams apart again. It keeps nothing of a piece but its header.
+// Separates the streams again. It buffers only the header of a piece.
 class Demultiplexer {
  public:
-  // The next bytes of a channel. An error ends the connection.
+  // Takes the next bytes of a channel. An error ends the connection.
   using Take = std::function<Status(Channel channel, std::string_view bytes)>;
-  // Reads what has arrived, in parts of any size.
+  // Reads received bytes, in parts of any size.
   Status read(std::string_view bytes, const Take& take);
 
  private:
   std::array<char, kPieceHeader> header_{};
-  std::size_t header_size_ = 0;  // how much of it has arrived
-  std::size_t left_ = 0;         // of the piece
+  std::size_t header_size_ = 0;  // bytes received of the header
+  std::size_t left_ = 0;         // bytes left in the piece
 };
 
 }  // namespace cardcage

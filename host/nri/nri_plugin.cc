@@ -13,10 +13,10 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr const char* kName = "cardcage";
-constexpr const char* kIndex = "10";  // its place among the plugins; no other one's work matters to it
-// The runtime registers one plugin after the other and gives each up to 9 s.
+constexpr const char* kIndex = "10";  // position among the plugins; independent of all others
+// The runtime registers plugins one after the other and gives each up to 9 s.
 constexpr Duration kRegisterLimit = 60s;
-// The longest is how late a socket is found if its folder is missing and cannot be watched.
+// The longest pause is the delay for a socket whose folder is missing and cannot be watched.
 constexpr Duration kFirstPause = 100ms, kLongestPause = 5s;
 
 Condition condition_after(const Error& why) {

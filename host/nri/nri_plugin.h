@@ -1,5 +1,5 @@
-// The daemon as a plugin of the container runtime (Node Resource Interface): it learns of pods' sandboxes while they
-// start and stop.
+// The daemon as a plugin of the container runtime (Node Resource Interface): it is told of the start and stop of pods'
+// sandboxes.
 #pragma once
 
 #include <filesystem>
@@ -15,14 +15,14 @@
 
 namespace cardcage {
 
-constexpr const char* kNriSocket = "/var/run/nri/nri.sock";  // where containerd and CRI-O listen by default
+constexpr const char* kNriSocket = "/var/run/nri/nri.sock";  // default socket of containerd and CRI-O
 
-// [core] Must outlive run(). Connects whenever a runtime serves the socket; there may be none for ever.
+// [core] Must outlive run(). Connects whenever a runtime serves the socket, which may be never.
 class NriPlugin {
  public:
   NriPlugin(asio::io_context& core, Clock& clock, std::filesystem::path socket, NriListener listener);
 
-  // Returns after stop(), when no call of the listener is left.
+  // Returns after stop(), once no call of the listener is running.
   Task<void> run();
   void stop();
 
@@ -43,7 +43,7 @@ class NriPlugin {
   Backoff pause_;
   Wakeup look_again_;
   FolderWatch folder_;
-  std::shared_ptr<RuntimeConnection> connection_;  // the current or the last one
+  std::shared_ptr<RuntimeConnection> connection_;  // the current one or the last one
   Condition condition_;
   bool stopped_ = false;
 };

@@ -14,10 +14,10 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A node runs hundreds of pods, and keeps some sandboxes of each.
+// A node runs hundreds of pods, with several sandboxes each.
 constexpr std::size_t kMaxPods = 50'000;
 constexpr std::size_t kMaxRuntimeName = 64;
-// The runtime disconnects a plugin that responds too late, and starts the pod without it.
+// Reserve before the runtime's limit: it disconnects a plugin that responds too late, and starts the pod without it.
 constexpr Duration kResponseReserve = 250ms;
 
 constexpr std::int32_t event_bit(api::nri::Event event) { return 1 << (event - 1); }
@@ -26,7 +26,7 @@ template <class Message>
 Result<Message> parse(const std::string& payload) {
   Message message;
   if (!message.ParseFromString(payload))
-    return fail(Code::kInvalidArgument, "{} bytes are no message of the Node Resource Interface", payload.size());
+    return fail(Code::kInvalidArgument, "{} bytes are not a message of the Node Resource Interface", payload.size());
   return message;
 }
 
@@ -34,7 +34,7 @@ Task<void> respond_at(std::shared_ptr<RuntimeConnection> connection, std::uint32
                       Clock& clock, Instant limit, Status late) {
   const std::optional<Status> outcome = co_await done.wait_until(clock, limit);
   const Status& status = outcome ? *outcome : late;
-  // The messages that respond to events are empty.
+  // Responses to events are empty messages.
   connection->respond(stream, status ? Result<std::string>("") : std::unexpected(status.error()));
 }
 

@@ -1,4 +1,4 @@
-// What the container runtime calls: the plugin's side of one connection.
+// Handles the calls of the container runtime: the plugin's side of one connection.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace cardcage {
 
-// [core] Used while the connection is served. What it has begun for a pod goes on afterwards, and uses the listener.
+// [core] Used while the connection is served. Work begun for a pod continues afterwards, and uses the listener.
 class PluginService {
  public:
-  // All outlive the work for pods.
+  // All members outlive the work for pods.
   struct Environment {
     asio::io_context& core;
     Clock& clock;
@@ -24,9 +24,9 @@ class PluginService {
       : environment_(environment), connection_(std::move(connection)) {}
 
   void take(RuntimeConnection::Call call);
-  // Whether the runtime has told all that runs.
+  // Returns whether the runtime has listed all its sandboxes.
   bool synchronized() const { return synchronized_; }
-  const std::string& runtime() const { return runtime_; }  // its name and version
+  const std::string& runtime() const { return runtime_; }  // name and version
 
  private:
   Result<std::string> configure(const std::string& payload);
@@ -38,8 +38,8 @@ class PluginService {
 
   const Environment environment_;
   const std::shared_ptr<RuntimeConnection> connection_;
-  Duration request_limit_ = std::chrono::seconds(2);  // what runtimes wait unless they say otherwise
-  std::vector<RuntimeSandbox> told_;                  // in the parts of Synchronize so far
+  Duration request_limit_ = std::chrono::seconds(2);  // the runtimes' default, unless configured
+  std::vector<RuntimeSandbox> told_;                  // sandboxes from the parts of Synchronize so far
   std::string runtime_;
   bool synchronized_ = false;
 };

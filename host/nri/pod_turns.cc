@@ -3,7 +3,7 @@
 namespace cardcage {
 namespace {
 
-// The kubelet repeats the stop of a pod that hangs, which must not be in the way of other pods.
+// The kubelet repeats the stop of a pod that hangs; these calls must not block other pods.
 constexpr std::size_t kMaxWaitingForPod = 16;
 constexpr std::size_t kMaxWork = 4096;  // a node runs hundreds of pods
 

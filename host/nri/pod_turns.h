@@ -1,4 +1,4 @@
-// Work for pods, one piece at a time for each pod and in the order in which it came.
+// Runs work for pods, one piece at a time for each pod and in the order of arrival.
 #pragma once
 
 #include <deque>
@@ -16,16 +16,16 @@ class PodTurns {
   using Work = std::function<Task<void>()>;
   explicit PodTurns(asio::io_context& core) : running_(core) {}
 
-  // False if too much is waiting already, for this pod or in all.
+  // Returns false if too much work is waiting already, for this pod or in all.
   bool add(const std::string& uid, Work work);
-  // Returns when no work is left.
+  // Returns once no work is left.
   Task<void> join(Clock& clock) { return running_.join(clock, Instant::max()); }
 
  private:
   Task<void> run(std::string uid);
 
-  std::map<std::string, std::deque<Work>> waiting_;  // by UID; has an entry while work for the pod runs
-  std::size_t size_ = 0;                             // what runs or waits
+  std::map<std::string, std::deque<Work>> waiting_;  // by UID; a pod has an entry while its work runs
+  std::size_t size_ = 0;                             // running and waiting pieces
   TaskGroup running_;
 };
 

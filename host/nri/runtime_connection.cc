@@ -14,8 +14,8 @@ namespace cardcage {
 namespace {
 
 constexpr std::size_t kReadSize = 64u << 10;
-constexpr std::size_t kMaxUnsent = 1u << 20;      // more than a runtime that reads ever leaves unread
-constexpr std::size_t kMaxErrorText = 16u << 10;  // of an error that goes to the runtime
+constexpr std::size_t kMaxUnsent = 1u << 20;      // exceeds the unread data of a runtime that reads
+constexpr std::size_t kMaxErrorText = 16u << 10;  // bytes of an error sent to the runtime
 
 constexpr std::int64_t kLongestLimit = std::chrono::nanoseconds(std::chrono::hours(24)).count();
 
@@ -33,7 +33,7 @@ Result<std::shared_ptr<RuntimeConnection>> RuntimeConnection::open(asio::io_cont
   return connection;
 }
 
-// -- what arrives ----------------------------------------------------------------------------------------------------
+// -- receiving -------------------------------------------------------------------------------------------------------
 
 Task<Error> RuntimeConnection::serve(std::function<void(Call)> called) {
   const auto self = shared_from_this();
@@ -74,7 +74,7 @@ Status RuntimeConnection::take_call(const TtrpcFrame& frame) {
   if (frame.type != TtrpcFrame::Type::kRequest) return {};
   ttrpc::Request request;
   if (!request.ParseFromString(frame.message))
-    return fail(Code::kDataLoss, "{} bytes are no ttrpc request", frame.message.size());
+    return fail(Code::kDataLoss, "{} bytes are not a ttrpc request", frame.message.size());
   Call call;
   call.stream = frame.stream;
   call.service = std::move(*request.mutable_service());
@@ -91,7 +91,7 @@ Status RuntimeConnection::take_response(const TtrpcFrame& frame) {
   if (frame.type != TtrpcFrame::Type::kResponse || waiting == waiting_.end()) return {};
   ttrpc::Response response;
   if (!response.ParseFromString(frame.message))
-    return fail(Code::kDataLoss, "{} bytes are no ttrpc response", frame.message.size());
+    return fail(Code::kDataLoss, "{} bytes are not a ttrpc response", frame.message.size());
   if (response.status().code() == 0)
     waiting->second.set(std::move(*response.mutable_payload()));
   else
@@ -101,7 +101,7 @@ Status RuntimeConnection::take_response(const TtrpcFrame& frame) {
   return {};
 }
 
-// -- what is sent ----------------------------------------------------------------------------------------------------
+// -- sending ---------------------------------------------------------------------------------------------------------
 
 Task<Result<std::string>> RuntimeConnection::call(Clock& clock, std::string service, std::string method,
                                                   std::string payload, Instant deadline) {

@@ -16,17 +16,17 @@
 
 namespace cardcage {
 
-// [core] Shared with those that respond to a call after the connection has ended; their responses are dropped.
+// [core] Callers that respond after the connection has ended share it; their responses are dropped.
 class RuntimeConnection : public std::enable_shared_from_this<RuntimeConnection> {
  public:
-  // Of the runtime, to the plugin.
+  // A call of the runtime to the plugin.
   struct Call {
     std::uint32_t stream = 0;
     std::string service, method, payload;
-    std::optional<Duration> limit;  // how long the runtime waits
+    std::optional<Duration> limit;  // time that the runtime waits
   };
 
-  // kNotFound or kUnavailable if no runtime serves the socket.
+  // Fails with kNotFound or kUnavailable if no runtime serves the socket.
   static Result<std::shared_ptr<RuntimeConnection>> open(asio::io_context& core, const std::filesystem::path& socket);
 
   // Reads until the connection ends, closes it, and returns why it ended.
@@ -36,7 +36,7 @@ class RuntimeConnection : public std::enable_shared_from_this<RuntimeConnection>
                                  Instant deadline);
   // An error reaches the runtime with its code and message.
   void respond(std::uint32_t stream, const Result<std::string>& payload);
-  // Only the first reason counts.
+  // Later reasons are ignored.
   void close(Error why);
 
  private:
@@ -52,8 +52,8 @@ class RuntimeConnection : public std::enable_shared_from_this<RuntimeConnection>
   std::function<void(Call)> called_;
   Demultiplexer demultiplexer_;
   TtrpcReader plugin_reader_, runtime_reader_;
-  std::uint32_t next_stream_ = 1;                                  // of a call to the runtime
-  std::map<std::uint32_t, OneShot<Result<std::string>>> waiting_;  // for its responses
+  std::uint32_t next_stream_ = 1;                                  // stream of the next call to the runtime
+  std::map<std::uint32_t, OneShot<Result<std::string>>> waiting_;  // by stream, for the runtime's responses
   std::deque<std::string> unsent_;
   std::size_t unsent_bytes_ = 0;
   bool writing_ = false;

@@ -5,14 +5,14 @@
 namespace cardcage {
 namespace {
 
-constexpr std::size_t kMaxUid = 128;  // a UUID, or a hash for a pod from a file of the node
+constexpr std::size_t kMaxUid = 128;  // a UUID, or a hash for a static pod from a file
 constexpr std::size_t kMaxShown = 64;
 
 bool is_uid(std::string_view text) {
   return text.size() <= kMaxUid && is_device_id(text) && text.find('/') == std::string_view::npos;
 }
 
-// A network namespace without a path is one that the runtime shares with the node.
+// A network namespace without a path is shared with the node.
 std::string_view network_namespace(const api::nri::PodSandbox& message) {
   for (const auto& one : message.linux().namespaces())
     if (one.type() == "network") return one.path();

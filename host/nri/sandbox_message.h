@@ -1,4 +1,4 @@
-// A pod's sandbox as the container runtime tells of it.
+// Reads a pod's sandbox as the container runtime reports it.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace cardcage {
 
-// Nothing for a sandbox that is not of a pod of Kubernetes, such as one of `crictl runp` without a UID: no claim is for
-// it. Fails if the network namespace of a pod is not a path.
+// Returns nothing for a sandbox that does not belong to a Kubernetes pod, such as one of `crictl runp` without a UID:
+// no claim is for it. Fails if a pod's network namespace is not a path.
 Result<std::optional<RuntimeSandbox>> read_pod_sandbox(const api::nri::PodSandbox& message);
 
 }  // namespace cardcage

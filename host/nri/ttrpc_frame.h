@@ -16,9 +16,9 @@ constexpr std::size_t kMaxTtrpcMessage = 4u << 20;  // without its header
 
 struct TtrpcFrame {
   enum class Type : std::uint8_t { kRequest = 1, kResponse = 2, kData = 3 };  // readers ignore all others
-  std::uint32_t stream = 0;                                                   // odd; one for each call
+  std::uint32_t stream = 0;                                                   // odd; one per call
   Type type = Type::kRequest;
-  std::uint8_t flags = 0;  // none in a call that has one request and one response
+  std::uint8_t flags = 0;  // zero in a call with one request and one response
   std::string message;
   friend bool operator==(const TtrpcFrame&, const TtrpcFrame&) = default;
 };
@@ -26,11 +26,11 @@ struct TtrpcFrame {
 // Fails for a message that is too large.
 Result<std::string> encode_ttrpc_frame(const TtrpcFrame& frame);
 
-// Collects what arrives, in pieces of any size, and returns one frame after the other.
+// Collects received pieces of any size, and returns one frame after the other.
 class TtrpcReader {
  public:
   void append(std::string_view piece) { buffer_.append(piece); }
-  // Nothing if more bytes must arrive. An error ends the stream: nobody knows where the next frame begins.
+  // Returns nothing if more bytes must arrive. An error ends the stream: the start of the next frame is unknown.
   Result<std::optional<TtrpcFrame>> next();
 
  private:
