@@ -1,4 +1,4 @@
-// The devices of a device-plugin resource as the kubelet gets them.
+// The devices of a device-plugin resource, in the form that the kubelet gets.
 #pragma once
 
 #include <algorithm>

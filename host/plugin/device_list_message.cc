@@ -7,12 +7,12 @@ namespace {
 
 void write_device(const ListedDevice& device, api::device_plugin::Device& out) {
   out.set_id(device.id);
-  out.set_health(device.healthy ? "Healthy" : "Unhealthy");  // the kubelet takes anything but "Healthy" for unhealthy
+  out.set_health(device.healthy ? "Healthy" : "Unhealthy");  // the kubelet treats every other text as unhealthy
   for (const std::int32_t node : device.numa_nodes)
     if (node >= 0) out.mutable_topology()->add_nodes()->set_id(node);
 }
 
-// The size of the device in the list, with the field's tag and length.
+// Returns the size of the device in the list, with the field's tag and length.
 std::size_t listed_bytes(const api::device_plugin::Device& device) {
   const std::size_t bytes = device.ByteSizeLong();
   std::size_t length = 1;

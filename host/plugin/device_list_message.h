@@ -11,7 +11,7 @@ constexpr std::size_t kMaxListBytes = 3584u << 10;
 
 struct DeviceListMessage {
   api::device_plugin::ListAndWatchResponse message;
-  std::size_t left_out = 0;  // devices for which there was no room
+  std::size_t left_out = 0;  // devices that did not fit
 };
 
 // If the devices do not all fit, leaves out the last unhealthy ones, then the last healthy ones. A device without a

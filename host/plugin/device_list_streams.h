@@ -16,9 +16,9 @@ namespace cardcage {
 // A little more than 100 ms, because the last message of a second of changes counts, too.
 constexpr std::chrono::milliseconds kListPace{120};
 
-// A new stream gets the complete list at once, even an empty one: a kubelet that got none does not know the resource.
-// After that it gets the changes, at least kListPace apart; a change after a pause is sent at once. An unchanged list
-// is not sent again. All streams get the same messages: a kubelet has two streams for a moment when it registers anew.
+// A new stream gets the complete list at once, even an empty one: the kubelet does not know the resource before it gets
+// a list. Changes follow at least kListPace apart; a change after a pause is sent at once. An unchanged list is not
+// sent again. All streams get the same messages: a kubelet has two streams for a moment when it registers anew.
 class DeviceListStreams {
  public:
   // `board` outlives the streams. `changed` is called on the core after a stream was opened or the
@@ -31,7 +31,7 @@ class DeviceListStreams {
   // [core] Sends the delayed changes, until close() ends all streams and refuses new ones.
   Task<void> run();
   void close();
-  // Sends the list once more though it is unchanged.
+  // Sends the list once more, even if it is unchanged.
   void resend();
   // Ends the open streams: the kubelet then drops the resource until it is registered again.
   void end();
@@ -56,7 +56,7 @@ class DeviceListStreams {
   OpenStreams<Stream> streams_;
   std::shared_ptr<const DeviceListBoard::Listener> subscription_;
   DeviceListPtr published_;
-  std::shared_ptr<const Message> message_;  // of published_
+  std::shared_ptr<const Message> message_;  // message of published_
   std::size_t listed_ = 0, left_out_ = 0;
   std::uint64_t opened_ = 0;
   Instant next_ = Instant::min();  // the earliest time of the next message

@@ -1,4 +1,4 @@
-// v1beta1.DevicePlugin: what the kubelet asks of one resource.
+// v1beta1.DevicePlugin: the kubelet's calls for one resource.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,7 @@ constexpr int kMaxPluginRequestBytes = 8 * 1024 * 1024;
 class DevicePluginService {
  public:
   // `allocations` outlives the service, and every call to it that has not returned. `devices` outlives the service.
-  // `streams_changed` as for DeviceListStreams.
+  // `streams_changed` is passed to DeviceListStreams.
   DevicePluginService(asio::io_context& core, Clock& clock, std::string resource, AllocationService& allocations,
                       DeviceListBoard& devices, PluginLimits limits, std::function<void()> streams_changed);
   ~DevicePluginService();
@@ -35,7 +35,7 @@ class DevicePluginService {
   DevicePluginService& operator=(const DevicePluginService&) = delete;
 
   grpc::Service* service();
-  // [any-thread] For new calls.
+  // [any-thread] Applies to new calls.
   void set_limits(const PluginLimits& limits);
   // [core]
   DeviceListStreams& lists() { return lists_; }

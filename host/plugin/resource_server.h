@@ -1,4 +1,4 @@
-// Everything the kubelet sees of one device-plugin resource: its socket, registration, device list and allocations.
+// Serves one device-plugin resource to the kubelet: its socket, registration, device list and allocations.
 #pragma once
 
 #include <filesystem>
@@ -22,14 +22,14 @@ struct ResourceServerOptions {
   PluginLimits limits;
 };
 
-// What operators see of a resource.
+// The state of a resource, for operators.
 struct ResourceStatus {
   std::string resource;
   RegistrationWay way = RegistrationWay::kAuto;  // in use
-  std::filesystem::path socket;                  // where the kubelet calls; empty = none now
-  RegistrationView registration;                 // its error may also be about the socket
-  std::size_t streams = 0;                       // of the device list
-  std::size_t listed = 0, left_out = 0;          // devices in the list, and devices for which it has no room
+  std::filesystem::path socket;                  // socket that the kubelet calls; empty = none now
+  RegistrationView registration;                 // includes errors of the socket
+  std::size_t streams = 0;                       // open streams of the device list
+  std::size_t listed = 0, left_out = 0;          // devices in the list, and devices that did not fit in it
   std::size_t open_calls = 0;
 };
 
@@ -52,7 +52,7 @@ class ResourceServer final : public PluginServer {
   // Makes the kubelet ask for the traits again.
   void reregister();
   void set_limits(const PluginLimits& limits) { plugin_.set_limits(limits); }
-  // Sends the list once more though nothing has changed.
+  // Sends the list once more, even if it is unchanged.
   void resend() { plugin_.lists().resend(); }
   ResourceStatus status() const;
 

@@ -70,7 +70,7 @@ Task<Result<bool>> OrphanedClaims::is_forgotten(std::shared_ptr<const ClaimRecor
       std::ranges::find(claim->allocations, record->driver, &Allocation::driver) == claim->allocations.end();
 }
 
-// The kubelet writes its checkpoint before it asks for a claim, so one that it has prepared meanwhile is there.
+// The kubelet writes its checkpoint before it requests a claim, so it names a claim that was prepared meanwhile.
 Status OrphanedClaims::still_unknown(const std::string& uid) const {
   const auto known = read_claim_checkpoint(kubelet_root_);
   if (!known) return std::unexpected(known.error());

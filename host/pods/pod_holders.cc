@@ -45,7 +45,7 @@ void PodHolders::judge_device(const HandedOutDevice& device, const PodListing& l
                 .earlier_holder = evidence.holder.value_or(evidence.earlier_holder)};
   const auto held = holders.find(device.device);
   if (device.allocating || listing.began <= device.allocated) {
-    // The list may show the earlier pod, or not yet the new one.
+    // The list may show the earlier pod, or lack the new one.
     evidence.absent_since.reset();
     if (!device.allocating) earliest(findings.confirm, listing.began + kConfirmAfter);
     return;

@@ -49,10 +49,10 @@ class PodHolders {
 
  private:
   struct Evidence {
-    Instant allocated;  // when the Allocate ended that the rest is about
+    Instant allocated;  // end of the last Allocate of the device
     std::optional<Instant> absent_since;
-    std::optional<PodContainer> holder;  // as last reported
-    PodContainer earlier_holder;         // before that Allocate
+    std::optional<PodContainer> holder;  // last reported holder
+    PodContainer earlier_holder;         // holder before that Allocate
   };
   using Holders = std::map<ResourceDevice, std::vector<PodContainer>>;
 
@@ -60,8 +60,8 @@ class PodHolders {
                     Findings& findings);
   static const PodContainer& choose(const Evidence& evidence, const std::vector<PodContainer>& holders);
 
-  std::map<ResourceDevice, Evidence> evidence_;  // about devices that are handed out
-  std::map<ResourceDevice, Instant> strange_;    // since when a list names them
+  std::map<ResourceDevice, Evidence> evidence_;  // for devices that are handed out
+  std::map<ResourceDevice, Instant> strange_;    // time since which lists name them
 };
 
 }  // namespace cardcage

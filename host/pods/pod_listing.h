@@ -1,4 +1,4 @@
-// Who holds which device, as the kubelet's PodResources API lists it.
+// Holders of devices, as the kubelet's PodResources API lists them.
 #pragma once
 
 #include <map>

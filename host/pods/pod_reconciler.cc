@@ -81,7 +81,7 @@ Task<void> PodReconciler::reconcile_forever() {
       retry_.reset();
       co_await find_lost_resources();
     } else {
-      // Hints do not shorten this pause.
+      // Hints must not shorten this pause.
       co_await clock_.sleep_for(retry_.next());
       run_by(clock_.now());
     }
@@ -125,7 +125,7 @@ Task<void> PodReconciler::judge_absent(std::vector<AbsentDevice> absent) {
   const auto now_handed_out = handed_out_.handed_out();
   for (const AbsentDevice& candidate : absent) {
     const ResourceDevice& device = candidate.device.device;
-    // An Allocate may have come while the checkpoint was read.
+    // An Allocate may have ended while the checkpoint was read.
     if (std::ranges::find(now_handed_out, candidate.device) == now_handed_out.end()) continue;
     const CheckpointVerdict checkpoint = verdict(device, holders);
     if (checkpoint == CheckpointVerdict::kHeld)
@@ -209,7 +209,7 @@ void PodReconciler::finish(const ResourceDevice& device, const Status& status, c
   run_by(retry.next);
 }
 
-// After a failed registration the kubelet may offer none of a resource's devices without telling anybody.
+// After a failed registration the kubelet may silently offer none of a resource's devices.
 Task<void> PodReconciler::find_lost_resources() {
   if (clock_.now() < offered_due_) co_return;
   offered_due_ = clock_.now() + kOfferPeriod;

@@ -1,5 +1,5 @@
-// Compares the devices that are handed out with the pods of the node: releases what no pod holds any more, and notices
-// when the kubelet has lost a resource.
+// Compares the devices that are handed out with the pods of the node: releases devices without a pod, and notices when
+// the kubelet has lost a resource.
 #pragma once
 
 #include <filesystem>
@@ -25,7 +25,7 @@ struct PodReconcilerOptions {
   std::filesystem::path kubelet_root;    // has a folder pods/<UID> for each pod on the node
   std::filesystem::path device_plugins;  // has the kubelet's checkpoint
   std::uint32_t jitter_seed = 1;         // should differ between nodes
-  // Whether somebody wants to know who uses claims; may be null.
+  // Returns whether the users of claims are needed; may be null.
   std::function<bool()> claims_wanted = {};
 };
 
@@ -35,15 +35,15 @@ struct PodReconcilerStatus {
   PodsWatchView pods;
   std::string checkpoint_error;        // of its last reading; empty if that succeeded
   std::vector<ResourceDevice> doubts;  // in no list any more, yet not released because the checkpoint names them
-  std::uint64_t rounds = 0;            // lists that were judged
-  std::string last_error;              // of the last release or adoption; empty if that succeeded
+  std::uint64_t rounds = 0;            // lists judged
+  std::string last_error;              // error of the last release or adoption; empty if that succeeded
 };
 
 // [core] Asks the kubelet only while something is served or handed out, or while the users of claims are wanted: soon
 // after a hint, every 10 s while something is handed out or wanted, otherwise every minute.
 class PodReconciler {
  public:
-  // The references outlive the reconciler, which outlives run(). `pods` has the UIDs; who runs it calls nudge() when a
+  // The references outlive the reconciler, which outlives run(). `pods` has the UIDs; its owner calls nudge() when a
   // pod is gone.
   PodReconciler(asio::io_context& core, Clock& clock, ClientSlot<KubeletClients>& clients, HandedOut& handed_out,
                 const KubeletSockets& sockets, const PodsWatch& pods, PodReconcilerOptions options);
@@ -51,7 +51,7 @@ class PodReconciler {
   // Returns after stop(), once the releases and adoptions under way have ended.
   Task<void> run();
   void stop() { stopped_.wake(); }
-  // An Allocate or a pod has ended, or what is served has changed.
+  // Called when an Allocate or a pod has ended, or the served devices have changed.
   void nudge();
 
   PodReconcilerStatus status() const;
@@ -87,16 +87,16 @@ class PodReconciler {
   FolderWatch checkpoint_watch_;
   PodHolders holders_;
 
-  Instant due_ = Instant::min();          // when to list pods next
-  Instant last_began_{};                  // when the last list of pods began
-  Instant offered_due_ = Instant::min();  // when to ask next what the kubelet offers
+  Instant due_ = Instant::min();          // time of the next list of pods
+  Instant last_began_{};                  // start of the last list of pods
+  Instant offered_due_ = Instant::min();  // time of the next check of the offered devices
   Backoff retry_;
   Wakeup wake_, stopped_, idle_;
   std::set<ResourceDevice> under_way_;      // being released or adopted
-  bool others_wait_ = false;                // for one of these to end
-  Retries failed_;                          // releases and adoptions to try again
+  bool others_wait_ = false;                // a waiting task needs one of these to end
+  Retries failed_;                          // releases and adoptions to retry
   Retries doubts_;                          // devices whose list is to be sent again
-  std::map<std::string, Instant> missing_;  // resources that the kubelet does not offer, and since when
+  std::map<std::string, Instant> missing_;  // resources that the kubelet does not offer, by start of the absence
   ClaimUsers claim_users_;
   std::string checkpoint_error_, last_error_;
   std::uint64_t rounds_ = 0;

@@ -102,7 +102,7 @@ Task<Result<Response>> PodResources::call(Begin begin) {
   auto answer = co_await done.wait_until(clock_, Instant::max());
   if (!answer) co_return fail(Code::kCancelled, "the call was cancelled");
   if (!*answer && answer->error().code == Code::kUnavailable) clients_.replace(set);
-  // Other callers of the node need some calls, too.
+  // Leaves some of the calls to other callers on the node.
   if (!*answer && answer->error().code == Code::kResourceExhausted) limit_.spend(clock_.now());
   co_return *std::move(answer);
 }

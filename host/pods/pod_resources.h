@@ -1,4 +1,4 @@
-// Asks the kubelet who holds which device: PodResources v1, GA since Kubernetes 1.28.
+// Asks the kubelet for the holders of devices: PodResources v1, GA since Kubernetes 1.28.
 //
 // Get is not used: it leaves out the same init containers as List, and needs the name of the pod, which is what we want
 // to know (kubernetes pkg/kubelet/apis/podresources/server_v1.go).
@@ -37,11 +37,11 @@ struct PodResourcesView {
 };
 std::string_view to_string(PodResourcesView::State state);
 
-// [core] One call at a time, without retries. The kubelet accepts 100 calls per second from everybody on the node. Ours
-// are limited to one per second in the long run and five at once; more wait.
+// [core] Makes one call at a time, without retries. The kubelet accepts 100 calls per second from all callers of the
+// node. Ours are limited to one per second in the long run and five at once; further calls wait.
 class PodResources {
  public:
-  // `socket` is where `clients` dial. `clients` outlives this.
+  // `socket` is the path that `clients` dial. `clients` outlives this.
   PodResources(asio::io_context& core, Clock& clock, ClientSlot<KubeletClients>& clients, std::filesystem::path socket);
 
   // kUnavailable without a kubelet, kResourceExhausted if it has too many callers or its answer exceeds 16 MiB,

@@ -206,7 +206,7 @@ void PodsWatch::tell_claims(const api::core::Pod& pod) const {
   listener_.coming(std::move(with_claims));
 }
 
-// The end of a pod is not in the stream if it came between two streams.
+// The stream lacks the end of a pod that ended between two streams.
 void PodsWatch::adopt_list() {
   const Pods before = std::exchange(pods_, std::exchange(listing_, {}));
   for (const auto& [uid, ended] : before.ended)

@@ -1,5 +1,5 @@
 // Follows the pods of the node through the kubelet's Pods API (KEP-4188): on by default since Kubernetes 1.37, off in
-// 1.36, absent before. It is optional: it has the UIDs of pods, and tells early that a pod comes or is gone.
+// 1.36, absent before. It is optional: it has the UIDs of pods, and reports early that a pod comes or is gone.
 #pragma once
 
 #include <filesystem>
@@ -43,7 +43,7 @@ class PodsWatch {
     // A pod that was coming has ended, or is gone.
     std::function<void(const std::string& uid)> left = [](const std::string&) {};
   };
-  // `socket` is where `clients` dial. `clients` outlives this.
+  // `socket` is the path that `clients` dial. `clients` outlives this.
   PodsWatch(asio::io_context& core, Clock& clock, ClientSlot<KubeletClients>& clients, std::filesystem::path socket,
             Listener listener, std::uint32_t jitter_seed);
 
@@ -51,11 +51,11 @@ class PodsWatch {
   Task<void> run();
   void stop() { stopped_.wake(); }
 
-  // Empty if it is not known. Remembers the last complete list until the next one is complete.
+  // Returns an empty text if the UID is not known. Keeps the last complete list until the next one is complete.
   std::string uid_of(const std::string& name_space, const std::string& pod) const;
-  // Whether the pod's containers have ended for good, though the pod may still exist.
+  // Returns whether the pod's containers have ended for good, though the pod may still exist.
   bool has_ended(const std::string& uid) const;
-  // Asks the kubelet itself, which may know of the pod's end before the stream does. False if it does not say.
+  // Asks the kubelet itself, which may know of the pod's end before the stream. Returns false if it does not know.
   Task<bool> has_pod(std::string uid, Instant deadline);
   const PodsWatchView& view() const { return view_; }
 
