@@ -49,7 +49,7 @@ class InProcessModule final : public RunningModule {
   std::string stuck_text(std::string_view what, WallTime since) const;
 
   const std::unique_ptr<Lane> lane_;
-  LanePool claim_lanes_;  // of a concurrent module
+  LanePool claim_lanes_;  // used if the module is concurrent
   std::shared_ptr<Instance> instance_;
   std::map<std::uint64_t, std::shared_ptr<CallContext>> contexts_;  // contexts of the calls on a lane
   // Shared with the lanes and with the leftover.

@@ -61,7 +61,7 @@ class WorkerProcess : public std::enable_shared_from_this<WorkerProcess> {
   WorkerProcess(asio::io_context& core, Events events);
   Status spawn_child(const Program& program, int image);
   static Task<void> write_messages(std::shared_ptr<WorkerProcess> self);
-  // Returns how many bytes have gone out along with the descriptors.
+  // Returns the number of bytes sent along with the descriptors.
   Task<std::size_t> send_descriptors(const Frame& frame, boost::system::error_code& failed);
   // The allowance for unsolicited data in a period, and the pause until the next one.
   struct Pace {

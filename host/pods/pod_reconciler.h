@@ -33,7 +33,7 @@ struct PodReconcilerOptions {
 struct PodReconcilerStatus {
   PodResourcesView resources;
   PodsWatchView pods;
-  std::string checkpoint_error;        // of its last reading; empty if that succeeded
+  std::string checkpoint_error;        // error of its last reading; empty if that succeeded
   std::vector<ResourceDevice> doubts;  // in no list any more, yet not released because the checkpoint names them
   std::uint64_t rounds = 0;            // lists judged
   std::string last_error;              // error of the last release or adoption; empty if that succeeded
