@@ -15,8 +15,8 @@
 
 namespace cardcage {
 
-// [core] The calls under way. The destructor cancels them and blocks until gRPC has ended them; their results are
-// posted to the core.
+// [core] Holds the calls in progress. The destructor cancels them and blocks until gRPC has ended them; their results
+// are posted to the core.
 class ClientCalls {
  public:
   explicit ClientCalls(asio::io_context& core) : core_(core) {}
@@ -29,7 +29,7 @@ class ClientCalls {
   ClientCalls& operator=(const ClientCalls&) = delete;
 
   // Begins the call at once and keeps `set` until it ends. `begin(set, context, request, response, ended)` makes the
-  // call on a stub of the set, which calls `ended` with the status.
+  // call on a stub of the set and passes `ended`, which gets the status.
   template <class Request, class Response, class Set, class Begin>
   OneShot<Result<Response>> begin(std::shared_ptr<const Set> set, Request request, std::chrono::seconds limit,
                                   const Begin& begin) {

@@ -1,4 +1,4 @@
-// gRPC as a library of the process.
+// Keeps the gRPC library running.
 #pragma once
 
 namespace cardcage {

@@ -41,7 +41,7 @@ std::unique_ptr<grpc::Server> build(std::span<grpc::Service* const> services, in
   return builder.BuildAndStart();
 }
 
-// Leaves the bytes in the socket.
+// Peeks at the bytes, which stay in the socket.
 bool has_preface(int socket) {
   std::array<char, kPrefaceBytes> bytes;
   return ::recv(socket, bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT) == static_cast<ssize_t>(bytes.size());

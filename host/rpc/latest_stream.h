@@ -1,5 +1,5 @@
-// Server streams of the latest value of something. One write is under way at most, and a newer value replaces the one
-// that waits for it: a slow reader costs one value, never a queue.
+// Server streams of a latest value. At most one write is in progress, and a newer value replaces the waiting one: a
+// slow reader costs one value, never a queue.
 #pragma once
 
 #include <grpcpp/support/server_callback.h>
@@ -21,7 +21,7 @@ class LatestStream {
   using Value = std::shared_ptr<const T>;
   virtual ~LatestStream() = default;
 
-  // Sends the value as soon as no write is under way, even if it was sent last.
+  // Sends the value as soon as no write is in progress, even if it was the last one sent.
   void offer(Value value) {
     waiting_ = std::move(value);
     advance();
@@ -35,8 +35,8 @@ class LatestStream {
   }
 
  protected:
-  // Starts one write. A value may take several: this one starts at `begin` in it, the next one at the returned
-  // position; 0 says that this was the last.
+  // Starts one write. A value may take several writes: this one starts at position `begin`, the next one at the
+  // returned position; 0 means that this was the last.
   virtual std::size_t send(const T& value, std::size_t begin) = 0;
   virtual void end(const grpc::Status& status) = 0;
 
@@ -52,7 +52,7 @@ class LatestStream {
   }
 
   Value waiting_, sending_;
-  std::size_t next_ = 0;  // of sending_
+  std::size_t next_ = 0;  // position in sending_
   bool writing_ = false, ended_ = false;
 };
 

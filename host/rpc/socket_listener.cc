@@ -22,7 +22,7 @@ constexpr std::chrono::milliseconds kAcceptPause{100};
 
 fs::path hidden_name(const fs::path& path) { return path.parent_path() / ("." + path.filename().native()); }
 
-// " by process 42", if the kernel tells.
+// Returns " by process 42", or an empty text if the kernel does not know the process.
 std::string served_by(const UniqueFd& fd) {
   ucred peer{};
   socklen_t size = sizeof peer;
@@ -39,7 +39,7 @@ Status clear_path(const fs::path& path, const sockaddr_un& address) {
     return fail(Code::kFailedPrecondition, "'{}' is in the way and is not a socket: remove it", path.native());
   const UniqueFd probe = new_unix_socket();
   if (!probe) return fail_errno(errno, "cannot make a socket");
-  // EAGAIN means a full backlog: somebody serves it, if slowly.
+  // EAGAIN means a full backlog: a process serves the socket, if slowly.
   const bool served = connect_unix(probe, address) == 0 || errno == EAGAIN;
   if (served)
     return fail(Code::kAlreadyExists, "'{}' is served{}: stop the other instance", path.native(), served_by(probe));
@@ -130,7 +130,7 @@ Task<void> SocketListener::accept_loop(std::shared_ptr<Gate> gate) {
       continue;
     }
     if (errno == ECONNABORTED || errno == EINTR) continue;
-    // Out of descriptors or memory. The connection waits in the backlog meanwhile.
+    // Out of descriptors or memory; the connection waits in the backlog.
     log_limited(LogLevel::kError, "accept",
                 fmt::format("cannot accept a connection: {}", std::generic_category().message(errno)));
     asio::steady_timer pause(gate->socket.get_executor(), kAcceptPause);

@@ -11,7 +11,7 @@
 
 namespace cardcage {
 
-// [core] gRPC could listen by itself, but it replaces whatever is at the path, leaves the mode to the umask, and cannot
+// [core] gRPC could listen by itself, but it replaces any file at the path, leaves the mode to the umask, and cannot
 // open the path again without a new server.
 class SocketListener {
  public:
@@ -22,18 +22,19 @@ class SocketListener {
   enum class Appearance : std::uint8_t { kBound, kListening };
 
   // Listens on `path` with mode 0600, and creates its folder with `folder_mode` if it is missing. Replaces the socket
-  // of a dead process. kAlreadyExists for a socket that somebody serves, kFailedPrecondition for anything else; both
-  // stay. `accepted` is called on the core with each connection, which is non-blocking and close-on-exec.
+  // of a dead process. Fails with kAlreadyExists for a socket that is served and with kFailedPrecondition for any other
+  // file, and leaves both in place. `accepted` is called on the core with each connection, which is non-blocking and
+  // close-on-exec.
   static Result<std::unique_ptr<SocketListener>> open(asio::io_context& core, std::filesystem::path path,
                                                       mode_t folder_mode, Accepted accepted,
                                                       Appearance appearance = Appearance::kBound);
-  // Stops listening and removes the path, unless it is another socket by now.
+  // Stops listening and removes the path, unless another socket has replaced it.
   ~SocketListener();
   SocketListener(const SocketListener&) = delete;
   SocketListener& operator=(const SocketListener&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  // Whether the path is still this socket: kubelets and people wipe folders.
+  // Returns whether the path is still this socket: kubelets and operators wipe folders.
   bool present() const;
 
  private:
@@ -47,7 +48,7 @@ class SocketListener {
   ino_t inode_ = 0;
 };
 
-// Adds to kAlreadyExists which key of [node] gives the socket another path.
+// Appends to a kAlreadyExists error the key of [node] that gives the socket another path.
 Error with_key(Error error, std::string_view key);
 
 }  // namespace cardcage

@@ -9,12 +9,12 @@
 
 namespace cardcage {
 
-// Pod events keep that many bytes of an error.
+// Bytes of an error that a pod event keeps.
 constexpr std::size_t kMaxErrorText = 1024;
 
 // [any-thread]
 grpc::Status to_grpc(const Error& error);
-// The code and text of a finished call.
+// Converts the code and text of a finished call.
 Status to_status(const grpc::Status& status);
 
 }  // namespace cardcage

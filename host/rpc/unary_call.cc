@@ -15,7 +15,7 @@ grpc::ServerUnaryReactor* finish_at_once(grpc::CallbackServerContext& context, c
 }
 
 Duration time_to_respond(const grpc::CallbackServerContext& context, Duration limit) {
-  // In gRPC's own clock and type, which say "infinite" for what is too far away. The host's would overflow.
+  // Compares in gRPC's own clock and type, which have a value for "infinite". The host's would overflow.
   const gpr_timespec deadline = gpr_convert_clock_type(context.raw_deadline(), GPR_CLOCK_REALTIME);
   const Duration left =
       std::chrono::milliseconds(gpr_time_to_millis(gpr_time_sub(deadline, gpr_now(GPR_CLOCK_REALTIME))));

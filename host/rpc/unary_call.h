@@ -17,38 +17,39 @@ namespace cardcage {
 // [any-thread]
 Error shutting_down();
 grpc::ServerUnaryReactor* finish_at_once(grpc::CallbackServerContext& context, const grpc::Status& status);
-// How long a response may take: `limit` at most, and less if the caller would give up before that.
+// Returns the time for a response: `limit`, or less if the caller would give up before that.
 Duration time_to_respond(const grpc::CallbackServerContext& context, Duration limit);
 
-// [core] An RPC that came in. Created by any thread, used on the core only.
+// [core] A received RPC. Created by any thread, used on the core only.
 class OpenCall {
  public:
   virtual ~OpenCall() = default;
   // Responds with `reason`, unless the call has its response.
   virtual void abort(Error reason) = 0;
-  // The caller has a response, or gave up.
+  // Returns true once the caller has a response or gave up.
   virtual bool ended() const = 0;
 };
 
-// [core] The RPCs of one service that have no response yet. They are not timed here: whoever does the work knows what
-// it waits for, and responds by the deadline. Outlives its calls: drain() or GrpcServer::stop() waits for them.
+// [core] The RPCs of one service that have no response yet. They have no timeout here: the code that does the work
+// knows its dependencies, and responds by the deadline. Outlives its calls: drain() or GrpcServer::stop() waits for
+// them.
 class UnaryCalls {
  public:
-  // Whether a call responds as soon as its caller gives up, or waits for its work even then.
+  // A call either responds as soon as its caller gives up, or waits for its work even then.
   enum class WhenCancelled : std::uint8_t { kAbort, kWait };
   explicit UnaryCalls(asio::io_context& core, WhenCancelled when_cancelled = WhenCancelled::kAbort)
       : core_(core), when_cancelled_(when_cancelled), idle_(core) {}
 
-  // [any-thread] Calls `work` on the core with the OpenCall, and responds with what the task that it returns results
-  // in. The task goes on by itself after an abort, so it refers only to what outlives every such task. `response` lives
-  // until the call ends; the request may be gone when `work` is called.
+  // [any-thread] Calls `work` on the core with the OpenCall, and responds with the result of the returned task. The
+  // task continues after an abort, so it refers only to objects that outlive every such task. `response` lives until
+  // the call ends; the request may be gone when `work` is called.
   template <class Response, class Work>
   grpc::ServerUnaryReactor* respond(Response& response, Work work);
 
   // [any-thread] New calls are refused.
   bool draining() const { return draining_; }
   std::size_t size() const { return calls_.size(); }
-  // Refuses new calls, waits for the open ones and aborts at `deadline` those that are left.
+  // Refuses new calls, waits for the open ones and aborts the remaining ones at `deadline`.
   Task<void> drain(Clock& clock, Instant deadline);
 
  private:
@@ -69,14 +70,14 @@ class UnaryCalls {
 };
 
 // gRPC's side of a call. Its reactions come on gRPC's threads and only post. It keeps itself alive until OnDone, and
-// its work keeps it for longer; then it no longer touches anything of gRPC or of the service.
+// its work keeps it for longer; then it no longer touches gRPC or the service.
 template <class Response>
 class UnaryCalls::Reactor final : public OpenCall, public grpc::ServerUnaryReactor {
  public:
   Reactor(UnaryCalls& calls, Response& response) : calls_(calls), response_(response) {}
 
   void keep_until_done(std::shared_ptr<Reactor> self) { self_ = std::move(self); }
-  // [core] The first result counts.
+  // [core] Later results are ignored.
   void finish(Result<Response> result) {
     if (std::exchange(ended_, true)) return;
     calls_.remove(self_);

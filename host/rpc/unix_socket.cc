@@ -19,7 +19,7 @@ bool is_ours(std::string_view name) {
   return name.starts_with("cardcage-") && name.ends_with(".sock");
 }
 
-// The error of an attempt to connect; 0 if it succeeded.
+// Returns the error of an attempt to connect; 0 if it succeeded.
 int connect_error(const fs::path& socket) {
   const auto address = unix_address(socket);
   const UniqueFd probe = new_unix_socket();
@@ -51,7 +51,7 @@ int bind_unix(const UniqueFd& socket, const sockaddr_un& address) {
 
 bool is_served(const fs::path& socket) {
   const int error = connect_error(socket);
-  return error == 0 || error == EAGAIN;  // a full backlog: somebody serves it, if slowly
+  return error == 0 || error == EAGAIN;  // a full backlog: a process serves the socket, if slowly
 }
 
 std::optional<SocketIdentity> socket_identity(const fs::path& path) {

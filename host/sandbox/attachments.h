@@ -13,10 +13,10 @@ class Attachments {
   explicit Attachments(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   Status add(const Attachment& attachment, const AttachedPod& pod) const;
-  // Does nothing for one that there is not.
+  // Does nothing if the attachment does not exist.
   void remove(const Attachment& attachment) const;
   void remove_all(const std::string& driver, const std::string& claim_uid) const;
-  // Those that satisfy the condition, sorted. Reads the folder.
+  // Returns the attachments that satisfy the condition, sorted. Reads the folder.
   std::vector<Attachment> find(const std::function<bool(const Attachment&)>& wanted) const;
   const std::filesystem::path& folder() const { return folder_; }
 

@@ -15,7 +15,7 @@
 namespace cardcage {
 namespace {
 
-constexpr std::size_t kMaxProgram = 64u << 20;  // with sanitizers and symbols
+constexpr std::size_t kMaxProgram = 64u << 20;  // bytes, with sanitizers and symbols
 
 Status check_executable(const std::filesystem::path& folder) {
   struct statvfs about{};
@@ -28,7 +28,7 @@ Status check_executable(const std::filesystem::path& folder) {
               folder.native());
 }
 
-// The container runtime runs the file as root, so nobody else may replace it.
+// The container runtime runs the file as root, so only root may be able to replace it.
 Status check_folder(const std::filesystem::path& file) {
   const auto walked = walk(std::filesystem::absolute(file), check_step);
   if (walked || walked.error().code == Code::kNotFound) return {};
@@ -84,7 +84,7 @@ Result<HookFile::Compared> HookFile::place(const Places& places, const Compared&
   return Compared{.program = now.program, .copy = stamp_of(copy)};
 }
 
-// This hook and that for memory act on the node's side of a container, so they run in the runtime's namespaces.
+// This hook and the memory hook act on the node's side of a container, so they run in the runtime's namespaces.
 Hook HookFile::sandbox_hook(const std::string& driver, const std::string& claim_uid) const {
   return hook_with("createRuntime", {places_.run_dir, driver, claim_uid});
 }
@@ -98,7 +98,7 @@ void HookFile::make_hooks(Edits& edits) const {
   std::vector<std::string> arguments = to_arguments(changes);
   arguments.insert(arguments.begin(), std::string(kChangeRoot));
   edits.hooks.push_back(hook_with("createContainer", std::move(arguments)));
-  edits.hooks.back().timeout_seconds = static_cast<std::int32_t>(kHookLimit.count());  // whatever the image has
+  edits.hooks.back().timeout_seconds = static_cast<std::int32_t>(kHookLimit.count());  // overrides the image's value
 }
 
 Hook HookFile::hook_with(std::string name, std::vector<std::string> arguments) const {

@@ -17,28 +17,28 @@ namespace cardcage {
 class HookFile {
  public:
   struct Places {
-    std::filesystem::path program;  // beside the daemon
-    std::filesystem::path folder;   // gets a copy; its path is the same in the daemon's container and on the node
-    std::filesystem::path run_dir;  // where the hook finds the daemon
+    std::filesystem::path program;  // source beside the daemon
+    std::filesystem::path folder;  // folder of the copy; its path is the same in the daemon's container and on the node
+    std::filesystem::path run_dir;  // folder in which the hook finds the daemon
   };
   HookFile(asio::io_context& core, Clock& clock, Places places)
       : core_(core), clock_(clock), places_(std::move(places)) {}
 
-  // Installs the program unless the file in the folder has the same content. Does not wait for that. Containers that
-  // run have the path in their CDI files, so every version of the program has the same.
+  // Installs the program unless the file in the folder has the same content; does not wait for that. Running containers
+  // have the path in their CDI files, so every version of the program has the same path.
   void look();
-  // Returns once the program is in place, or why it is not. Looks again after a failure.
+  // Returns once the program is in place, or the error. Retries after a failure.
   Task<Status> ready(Instant deadline);
-  // The result of the last look; good while the first one is under way.
+  // Returns the result of the last check; ok while the first one is in progress.
   Status state() const { return state_.value_or(Status()); }
 
   Hook sandbox_hook(const std::string& driver, const std::string& claim_uid) const;
-  // Makes hooks of what CDI has no word for.
+  // Converts edits that CDI cannot express into hooks.
   void make_hooks(Edits& edits) const;
   const std::filesystem::path& folder() const { return places_.folder; }
 
  private:
-  // The files whose contents were equal.
+  // Files whose contents were equal.
   struct Compared {
     FileStamp program, copy;
     friend bool operator==(const Compared&, const Compared&) = default;
@@ -51,9 +51,9 @@ class HookFile {
   Clock& clock_;
   const Places places_;
   Compared equal_;
-  std::optional<Status> state_;  // empty until the first look has ended
+  std::optional<Status> state_;  // empty until the first check has ended
   bool looking_ = false;
-  std::vector<OneShot<bool>> waiting_;  // for the end of the look
+  std::vector<OneShot<bool>> waiting_;  // callers that wait for the end of the check
   asio::thread_pool disk_{1};
 };
 

@@ -30,7 +30,7 @@ Task<void> HookServer::stop(Instant deadline) {
   co_await hooks_.join(clock_, deadline);
 }
 
-// A hook that says nothing in time, or too much, gets no answer.
+// A hook that sends nothing in time, or too much, gets no reply.
 Task<void> HookServer::serve(UniqueFd connection) {
   asio::local::stream_protocol::socket socket(core_, asio::local::stream_protocol(), connection.release());
   DelayedCall limit(core_, clock_);

@@ -1,4 +1,4 @@
-// The socket at which hooks ask for the devices of a container that is about to start.
+// The socket at which hooks request the devices of a container that is about to start.
 #pragma once
 
 #include <filesystem>
@@ -20,9 +20,9 @@ class HookServer {
 
   HookServer(asio::io_context& core, Clock& clock, std::filesystem::path socket, Answer answer);
 
-  // Listens, also again if somebody removed the socket or its folder.
+  // Listens, also after the socket or its folder was removed.
   Status restore();
-  // Listens no more, and returns when the last hook has its answer. Await it before the destructor.
+  // Stops listening, and returns when the last hook has its reply. Await it before the destructor.
   Task<void> stop(Instant deadline);
 
  private:

@@ -7,10 +7,10 @@
 namespace cardcage {
 namespace {
 
-// Of one call of a module. Runtimes and the kubelet try again.
+// Limit for one call of a module. Runtimes and the kubelet try again.
 constexpr std::chrono::seconds kMoveLimit{10};
 
-// The interfaces that the claim's devices have in the pod, as the modules state it.
+// Returns the interfaces of the claim's devices in the pod, as the modules stated them.
 std::vector<std::string> interfaces_of(const ClaimRecord& claim) {
   std::vector<std::string> names;
   for (const ModulePart& part : claim.parts)
@@ -65,7 +65,7 @@ Task<Status> Sandboxes::start(RuntimeSandbox starting) {
 
 Task<void> Sandboxes::stop(RuntimeSandbox stopping) {
   const auto sandbox = open_sandbox(std::move(stopping));
-  if (!sandbox) co_return;  // it is gone, and unprepare looks for the devices
+  if (!sandbox) co_return;  // the sandbox is gone, and unprepare finds the devices
   const auto its =
       environment_.attachments.find([&](const Attachment& attachment) { return is_in(attachment, *sandbox); });
   for (const Attachment& attachment : its)
@@ -74,7 +74,7 @@ Task<void> Sandboxes::stop(RuntimeSandbox stopping) {
           {{"uid", attachment.claim_uid}, {"pod", label(sandbox->pod)}, {"error", done.error().message}});
 }
 
-// By the sandbox if both sides know it, because the kernel reuses the numbers of namespaces.
+// Compares sandboxes if both sides know them, because the kernel reuses the numbers of namespaces.
 bool Sandboxes::is_in(const Attachment& attachment, const OpenSandbox& sandbox) const {
   if (attachment.network_namespace != sandbox.network_namespace) return false;
   const auto attached = read_attachment(environment_.attachments.folder(), attachment);
@@ -106,7 +106,7 @@ Task<Status> Sandboxes::admit(HookRequest request, UniqueFd network_namespace) {
   co_return co_await attach(std::move(claim), std::move(opened), nullptr);
 }
 
-// As far as the running modules tell. The hook asks for the others.
+// Asks the running modules only. The hook asks for the others.
 bool Sandboxes::moves_devices(const ClaimRecord& claim) const {
   return std::ranges::any_of(claim.parts, [this](const ModulePart& part) {
     const auto module = environment_.devices.module(part.module);
@@ -141,14 +141,14 @@ Task<Status> Sandboxes::attach(ClaimKey key, OpenSandbox sandbox, ClaimCheck che
   co_return co_await alone(key, work);
 }
 
-// Runs the work in the claim's turn. What was known of the claim before may not hold then.
+// Runs the work in the claim's turn. Earlier knowledge about the claim may be outdated by then.
 Task<Status> Sandboxes::alone(ClaimKey key, std::function<Task<Status>()> work) {
   const auto known = environment_.ledger.find(key);
   ClaimRef ref = known ? known->ref : ClaimRef{.name_space = {}, .name = {}, .uid = key.uid};
   co_return co_await environment_.alone(key.driver, std::move(ref), std::move(work));
 }
 
-// True if the module moves devices.
+// Returns true if the module moves devices.
 Task<Result<bool>> Sandboxes::attach_part(const ClaimRecord& claim, const ModulePart& part, SandboxedPod pod) {
   const Instant deadline = environment_.clock.now() + kMoveLimit;
   co_await environment_.devices.returned(part.module, deadline);
@@ -161,13 +161,13 @@ Task<Result<bool>> Sandboxes::attach_part(const ClaimRecord& claim, const Module
   co_return true;
 }
 
-// An unprepare that comes first removes the attachment. Another claim may have the devices by now.
+// An unprepare that runs first removes the attachment. Another claim may have the devices by now.
 Task<Status> Sandboxes::detach(Attachment attachment, OpenSandbox sandbox) {
   const ClaimKey key{attachment.driver, attachment.claim_uid};
   const std::function<Task<Status>()> work = [this, key, attachment, sandbox]() -> Task<Status> {
     const auto claim = environment_.ledger.find(key);
     if (!claim || !is_in(attachment, sandbox)) co_return Status();
-    environment_.attachments.remove(attachment);  // first: no container may start that relies on it
+    environment_.attachments.remove(attachment);  // first, so that no container starts that relies on it
     for (const ModulePart& part : claim->parts) {
       const Instant deadline = environment_.clock.now() + kMoveLimit;
       const auto module = environment_.devices.module_for_release(part.module);

@@ -1,7 +1,7 @@
-// Takes the devices of claims to the pods that have them, by modules that can (cage.sandbox), and back.
+// Moves the devices of claims to the sandboxes of their pods and back, by modules that can (cage.sandbox).
 //
-// The container runtime tells of a sandbox at its NRI plugins, and starts its containers whatever comes of that. So the
-// hook asks before each container, which does not start unless the devices are there.
+// The container runtime reports a sandbox to its NRI plugins, and starts its containers whether or not they succeed.
+// Therefore the hook asks before each container, which does not start unless the devices are there.
 #pragma once
 
 #include <functional>
@@ -19,14 +19,14 @@
 
 namespace cardcage {
 
-// All outlive the sandboxes.
+// All members outlive the sandboxes.
 struct SandboxEnvironment {
   asio::io_context& core;
   Clock& clock;
   const Ledger& ledger;
   const DeviceDirectory& devices;
   const Attachments& attachments;
-  // Runs the work when nothing else runs for the claim. Fails if its driver is not served.
+  // Runs the work while nothing else runs for the claim. Fails if its driver is not served.
   std::function<Task<Status>(std::string driver, ClaimRef claim, std::function<Task<Status>()> work)> alone;
 };
 
@@ -34,25 +34,25 @@ struct SandboxEnvironment {
 class Sandboxes {
  public:
   struct OpenSandbox {
-    std::string id;               // empty if the container runtime did not tell
-    ino_t network_namespace = 0;  // the number of net:[4026532281]
+    std::string id;               // empty if the container runtime did not report it
+    ino_t network_namespace = 0;  // inode number of net:[4026532281]
     SandboxedPod pod;
   };
   explicit Sandboxes(SandboxEnvironment environment) : environment_(std::move(environment)) {}
 
-  // A pod has its sandbox: attaches its claims, as far as the daemon knows them.
+  // Called when a pod has its sandbox: attaches the pod's claims, as far as the daemon knows them.
   Task<Status> start(RuntimeSandbox sandbox);
-  // It is about to lose it: takes the devices back. What fails is left to unprepare.
+  // Called before a pod loses its sandbox: takes the devices back. Failures are left to unprepare.
   Task<void> stop(RuntimeSandbox sandbox);
-  // All sandboxes that pods have: forgets what was attached to others.
+  // Called with all existing sandboxes: forgets attachments to others.
   void keep(const std::vector<RuntimeSandbox>& sandboxes) const;
-  // A container with the claim is about to start in this namespace.
+  // Called before a container with the claim starts in this namespace.
   Task<Status> admit(HookRequest request, UniqueFd network_namespace);
 
  private:
   bool moves_devices(const ClaimRecord& claim) const;
   bool is_in(const Attachment& attachment, const OpenSandbox& sandbox) const;
-  using ClaimCheck = std::function<Status(const ClaimRecord& claim)>;  // made in the claim's turn
+  using ClaimCheck = std::function<Status(const ClaimRecord& claim)>;  // runs in the claim's turn
   Task<Status> attach(ClaimKey claim, OpenSandbox sandbox, ClaimCheck check);
   Task<Result<bool>> attach_part(const ClaimRecord& claim, const ModulePart& part, SandboxedPod pod);
   Task<Status> detach(Attachment attachment, OpenSandbox sandbox);

@@ -1,4 +1,4 @@
-// Asks modules for their catalogues when somebody wants to see them.
+// Collects the catalogues of modules on an operator's request.
 #pragma once
 
 #include <memory>
@@ -10,15 +10,15 @@
 
 namespace cardcage {
 
-// How long a module may take.
+// Time that a module may take.
 constexpr std::chrono::seconds kCatalogueLimit{5};
 
 struct CatalogueSource {
-  std::string module;                        // in the configuration
-  Result<std::shared_ptr<Module>> instance;  // or why none runs
+  std::string module;                        // name in the configuration
+  Result<std::shared_ptr<Module>> instance;  // or the reason why none runs
 };
 
-// [core] Asks all of them at once and reports in their order.
+// [core] Asks all modules at once and reports in their order.
 Task<std::vector<CatalogueReport>> collect_catalogues(asio::io_context& core, Clock& clock,
                                                       std::vector<CatalogueSource> sources);
 

@@ -1,4 +1,4 @@
-// What operators see of a device.
+// The state of a device, for operators.
 #pragma once
 
 #include <memory>
@@ -13,12 +13,13 @@ namespace cardcage {
 std::string_view health_word(HealthState state);
 // "none", "Inform", "NoSchedule" or "NoExecute"
 std::string_view taint_word(TaintEffect effect);
-// The word with the message.
+// Combines the word and the message.
 Condition health_condition(const Health& health);
-// Who holds the device of these records: claims, or pods of a resource, with the kubelet's device id as uid.
+// Returns the holders of the device in these records: claims, or pods of a resource, with the kubelet's device id as
+// uid.
 std::vector<ClaimRef> device_holders(const std::vector<std::shared_ptr<const ClaimRecord>>& records);
-// The one user of the device of these records, if there is one. A claim that several containers use names their pod if
-// it is one, and nothing else.
+// Returns the only user of the device in these records, if there is exactly one. For a claim that several containers
+// use, the result names their pod if they share one, and nothing else.
 std::optional<DeviceUser> device_user(const std::vector<std::shared_ptr<const ClaimRecord>>& records,
                                       const ClaimUsers& users);
 

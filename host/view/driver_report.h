@@ -1,4 +1,4 @@
-// What operators see of a DRA driver.
+// The state of a DRA driver, for operators.
 #pragma once
 
 #include <map>
@@ -13,11 +13,11 @@ namespace cardcage {
 
 struct DriverFacts {
   std::string name;
-  std::vector<std::string> modules;  // whose rules name it; none once it is no longer configured
+  std::vector<std::string> modules;  // modules whose rules name it; empty once it is no longer configured
   std::optional<ServerFacts> server;
   std::optional<Error> server_error;
   PublisherStatus published;
-  std::map<std::string, std::string> shared_pools;  // the other node that publishes one, by pool
+  std::map<std::string, std::string> shared_pools;  // by pool: the other node that publishes it
 };
 DriverReport driver_report(const DriverFacts& facts);
 

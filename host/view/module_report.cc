@@ -22,7 +22,7 @@ Level level_of(ModuleState state) {
   return Level::kInProgress;
 }
 
-// Each once, in the order of the configuration.
+// Returns each driver once, in the order of the configuration.
 std::vector<std::string> drivers_of(const ModuleConfig& config) {
   std::vector<std::string> drivers;
   for (const ServeConfig& rule : config.serve)

@@ -1,4 +1,4 @@
-// What operators see of a module.
+// The state of a module, for operators.
 #pragma once
 
 #include <filesystem>
@@ -12,20 +12,20 @@ namespace cardcage {
 
 struct ModuleFacts {
   ModuleState state = ModuleState::kStarting;
-  std::string detail;                  // why it is in that state
-  std::string draining;                // why it drains and what it waits for; empty = it does not drain
+  std::string detail;                  // reason for the state
+  std::string draining;                // reason to drain, and what the module waits for; empty = it does not drain
   bool undecided = false;              // the outcome of a start, a new file or a new configuration is still open
-  std::optional<std::string> refused;  // why the wanted configuration or file is not that of the running instance
+  std::optional<std::string> refused;  // why the wanted configuration or file is not in use
 };
 ModuleFacts module_facts(const Supervisor& supervisor, std::string draining);
 
 Condition module_condition(const ModuleFacts& facts);
-// What became of a module after a reload.
+// Returns the condition of a module after a reload.
 Condition reload_outcome(const ModuleFacts& facts);
-// For a module that has been removed.
+// Returns the condition of a removed module.
 Condition gone_condition();
 
-// "user nobody, no capabilities, seccomp"; empty if the module has the daemon's rights.
+// Returns "user nobody, no capabilities, seccomp"; empty if the module has the daemon's rights.
 std::string text_of_confinement(const ProcessConfig& process);
 ModulePermissions permissions_of(const ModuleConfig& config);
 

@@ -60,7 +60,7 @@ std::string runtime_warning(const std::vector<const PublisherStatus*>& publisher
   constexpr std::string_view kScheme = "containerd://";
   for (const PublisherStatus* published : publishers) {
     const std::string_view runtime = published->node_runtime;
-    // Containers can use CDI since 1.7, where it is off by default; 2.0 has turned it on.
+    // containerd has CDI for containers since 1.7, off by default; 2.0 enables it.
     if (runtime.starts_with(kScheme) && runtime.substr(kScheme.size()).starts_with("1."))
       return fmt::format(
           "containerd {} starts containers without their devices and reports no error unless its configuration has "

@@ -13,11 +13,11 @@ namespace cardcage {
 
 // The sockets of one served name towards the kubelet.
 struct ServerFacts {
-  std::filesystem::path socket;  // where the kubelet calls; empty = none now
+  std::filesystem::path socket;  // socket that the kubelet calls; empty = none now
   RegistrationView registration;
 };
 
-// Without a server: `server_error` tells why it could not start; `not_yet` is the text as long as nobody tried.
+// Without a server: `server_error` gives the reason; `not_yet` is the text before the first attempt.
 Condition registration_condition(const std::optional<ServerFacts>& server, const std::optional<Error>& server_error,
                                  std::string not_yet);
 

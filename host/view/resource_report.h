@@ -1,4 +1,4 @@
-// What operators see of a device-plugin resource.
+// The state of a device-plugin resource, for operators.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 namespace cardcage {
 
 struct ResourceFacts {
-  std::string name, module;  // the module is empty once the resource is no longer configured
+  std::string name, module;  // module is empty once the resource is no longer configured
   std::optional<ServerFacts> server;
-  std::optional<RegistrationWay> way;  // of the server
+  std::optional<RegistrationWay> way;  // the server's current way
   std::optional<Error> server_error;
   DeviceListPtr devices;  // never null
   std::size_t handed_out = 0;
