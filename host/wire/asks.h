@@ -1,4 +1,4 @@
-// What a module asks of the host during a call, and the answers, as messages.
+// Converts a module's requests to the host, and the replies, to messages and back.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 namespace cardcage {
 
 void write(const ModuleAsk& from, std::uint64_t number, std::uint64_t call, wire::Ask& to);
-// Nothing if it asks for nothing that we know.
+// Returns nothing for an unknown request.
 std::optional<ModuleAsk> read(const wire::Ask& from);
 void write(const Result<AskReply>& from, std::uint64_t number, wire::Told& to);
 Result<AskReply> read(const wire::Told& from);

@@ -1,4 +1,4 @@
-// The calls of a module and their replies as messages.
+// Converts the calls of a module and their replies to messages and back.
 #pragma once
 
 #include <optional>
@@ -10,27 +10,27 @@
 
 namespace cardcage {
 
-// The live claims of a reconcile are left out: each goes before the call, in a request of its own.
+// Omits the live claims of a reconcile: each is sent before the call, in a request of its own.
 void write(const ModuleCall& from, wire::Request& to);
-// Nothing if the request is not a call of the module. A reconcile comes without its live claims.
+// Returns nothing if the request is not a call of the module. A reconcile comes without its live claims.
 std::optional<ModuleCall> read_call(const wire::Request& from);
 
-// What goes along with the call, and what came along with one that was read.
+// The descriptors sent with a call, and those received with one.
 Descriptors descriptors_of(const ModuleCall& call);
 Status take_descriptors(Descriptors descriptors, ModuleCall& call);
 
-// All but a snapshot, samples and a catalogue, which go in parts.
+// Writes all replies but a snapshot, samples and a catalogue, which are sent in parts.
 void write(const ModuleReply& from, wire::Answer& to);
 
-// Reads what comes back for one call, answer by answer, so that the core has little to do at the end of a large one.
+// Reads the answers of one call one by one, so that the end of a large reply costs the core little.
 class ReplyReader {
  public:
-  // `request` is what was asked, for so many devices if it was prepare or check.
+  // `request` is the kind of the call; `devices` is its number of devices for prepare and check.
   ReplyReader(wire::Request::WhatCase request, std::size_t devices) : request_(request), devices_(devices) {}
 
-  // An answer that carries a part of the reply.
+  // Takes an answer with a part of the reply.
   void take(const wire::Answer& part);
-  // The last answer, of a call that succeeded.
+  // Takes the last answer of a call that succeeded.
   Result<ModuleReply> finish(const wire::Answer& last);
 
  private:
@@ -39,7 +39,7 @@ class ReplyReader {
   Snapshot snapshot_;
   MetricSamples samples_;
   Catalogue catalogue_;
-  std::optional<Error> broken_;  // the first part that cannot be read
+  std::optional<Error> broken_;  // error of the first unreadable part
 };
 
 }  // namespace cardcage

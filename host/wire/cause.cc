@@ -9,7 +9,7 @@ namespace {
 
 using Causes = google::protobuf::RepeatedPtrField<wire::CauseDeclaration>;
 
-// Beyond what check_cause() allows, and in range of every clock.
+// Exceeds the limit of check_cause(), and is in range of every clock.
 constexpr std::chrono::seconds kTooLong = std::chrono::days(8);
 
 std::chrono::seconds seconds(std::int64_t count) { return bounded(count, std::chrono::seconds(-1), kTooLong); }

@@ -1,4 +1,4 @@
-// Claims as modules see them, and the container edits that prepare returns.
+// Converts claims and the container edits that prepare returns.
 #include "host/wire/messages.h"
 
 namespace cardcage {

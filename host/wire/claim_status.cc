@@ -1,4 +1,4 @@
-// What prepare states of devices beside its edits.
+// Converts the statements of prepare about devices.
 #include "host/wire/messages.h"
 
 namespace cardcage {

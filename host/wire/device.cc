@@ -52,7 +52,7 @@ Result<AttributeValue> read_attribute(const wire::AttributeValue& from) {
   }
 }
 
-// A number beyond the last one stands for the worst.
+// Maps a number beyond the last value to the worst one.
 template <class Enum>
 Enum known(std::uint32_t number, Enum last, Enum worst) {
   return number > static_cast<std::uint32_t>(last) ? worst : static_cast<Enum>(number);

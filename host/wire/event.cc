@@ -1,4 +1,4 @@
-// What a module watches, and what it is told of it.
+// Converts the events of a module and its subscription.
 #include <algorithm>
 
 #include "host/wire/messages.h"
@@ -6,7 +6,7 @@
 namespace cardcage {
 namespace {
 
-// An empty beginning would match every message.
+// Drops empty prefixes, which would match every message.
 std::vector<std::string> watched(const google::protobuf::RepeatedPtrField<std::string>& from) {
   std::vector<std::string> texts = read(from);
   std::erase_if(texts, [](const std::string& text) { return text.empty() || text.size() > kMaxWatchedText; });
@@ -21,7 +21,7 @@ void write(const WatchDeclaration& from, wire::Watch& to) {
   write(from.uevents, *to.mutable_uevents());
 }
 
-// The worker keeps these rules, too, unless the module has overwritten its memory.
+// The worker enforces these rules as well, unless the module has overwritten its memory.
 WatchDeclaration read(const wire::Watch& from) { return {watched(from.kernel_log()), watched(from.uevents())}; }
 
 void write(const EventBatch& from, wire::Events& to) {

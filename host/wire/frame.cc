@@ -5,7 +5,7 @@
 namespace cardcage {
 namespace {
 
-// The size of the message behind a header. Fails for one that is too large, before anything is allocated for it.
+// Returns the size of the message after a header. Fails for one that is too large, before any allocation.
 Result<std::size_t> decode_header(std::span<const char> header) {
   std::size_t size = 0;
   for (std::size_t i = 0; i < kFrameHeader; ++i) size |= std::size_t{static_cast<std::uint8_t>(header[i])} << (8 * i);

@@ -55,7 +55,7 @@ static std::vector<OptionDeclaration> read(const Declarations& from) {
   return declarations;
 }
 
-// The names become part of the metrics page, so they are checked here again.
+// The names become part of the metrics page, so they are checked again.
 static std::vector<MetricDeclaration> read(const google::protobuf::RepeatedPtrField<wire::MetricDeclaration>& from) {
   std::vector<MetricDeclaration> metrics;
   for (const wire::MetricDeclaration& in : from) {

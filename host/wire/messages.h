@@ -1,5 +1,5 @@
-// The host's own types as messages of worker.proto, and back. A worker's messages come from a process that runs a
-// vendor's code, so numbers are checked here and texts are taken as bytes.
+// Converts the host's own types to messages of worker.proto and back. A worker's messages come from a process that runs
+// a vendor's code, so numbers are checked here and texts are taken as bytes.
 #pragma once
 
 #include "cardcage/worker.pb.h"
@@ -18,7 +18,7 @@ OptionValues read(const google::protobuf::RepeatedPtrField<wire::OptionValue>& f
 void write(const std::string& device_id, const Health& from, wire::Health& to);
 Health read(const wire::Health& from);
 
-// None if one of them breaks a rule.
+// The list is empty if one of its entries breaks a rule.
 void write(const std::vector<CauseDeclaration>& from, google::protobuf::RepeatedPtrField<wire::CauseDeclaration>& to);
 std::vector<CauseDeclaration> read(const google::protobuf::RepeatedPtrField<wire::CauseDeclaration>& from);
 

@@ -11,7 +11,7 @@ namespace {
 
 bool is_attribute_text(std::string_view text) { return text.size() <= kMaxAttributeText && is_utf8(text); }
 
-// The worker keeps these rules, too, unless the module has overwritten its memory.
+// The worker enforces these rules as well, unless the module has overwritten its memory.
 bool keeps_rules(const wire::CatalogueEntry& entry) {
   std::size_t values = 0;
   for (const wire::AttributeValue& attribute : entry.attributes()) {
@@ -65,7 +65,7 @@ void write(const LeftOut& from, wire::LeftOut& to) {
   to.set_first(from.first);
 }
 
-// The worker keeps these rules, too, unless the module has overwritten its memory.
+// The worker enforces these rules as well, unless the module has overwritten its memory.
 void read(const wire::SamplesPart& from, MetricSamples& to) {
   for (const wire::Sample& in : from.samples()) {
     if (to.samples.size() == kMaxSamples) break;

@@ -13,8 +13,8 @@
 namespace cardcage {
 namespace {
 
-// Keeps a part far below the limit of a frame, however large its devices are, and the daemon's core busy for a few
-// milliseconds at most.
+// Keeps a part far below the limit of a frame, however large its devices are, and limits the work of the daemon's core
+// to a few milliseconds.
 constexpr int kDevicesPerPart = 64, kEntriesPerPart = 64, kSamplesPerPart = 512;
 
 Instant deadline_of(const wire::Request& request) {
@@ -102,7 +102,7 @@ void Bridge::send_ask(std::uint64_t number, std::uint64_t call, const ModuleAsk&
 
 void Bridge::take_told(const wire::Told& told) { instance_->asks().answer(told.number(), read(told)); }
 
-// Drops those of a reconcile that the daemon could not send to its end.
+// Drops the claims of a reconcile that the daemon could not send to its end.
 void Bridge::take_live_claim(std::uint64_t number, ModuleClaim claim) {
   if (std::exchange(live_call_, number) != number) live_.clear();
   live_.push_back(std::move(claim));

@@ -16,14 +16,14 @@
 
 namespace cardcage {
 
-// Any thread may send reports; they go out one at a time. Sending blocks only while the daemon does not read.
+// Sends reports from any thread, one at a time. Sending blocks only while the daemon does not read.
 class ReportStream {
  public:
   explicit ReportStream(int socket) : socket_(socket) {}
   // [any-thread] A report that is too large becomes an answer with an error. If sending fails, the daemon has exited,
-  // and so does this process.
+  // and this process exits.
   void send(const wire::Report& report);
-  // [any-thread] The end of a call.
+  // [any-thread] Sends the final answer of a call.
   void answer(std::uint64_t call, const Status& outcome, wire::Answer content = {});
 
  private:
@@ -32,7 +32,7 @@ class ReportStream {
 };
 
 // The module's thread executes its calls, and further threads those for the claims of a concurrent module; everything
-// else happens on whichever thread reads.
+// else runs on the thread that reads.
 class Bridge {
  public:
   Bridge(ReportStream& out, Inbox& inbox, UniqueFd image) : out_(out), inbox_(inbox), image_(std::move(image)) {}
@@ -51,7 +51,7 @@ class Bridge {
   Result<ModuleIdentity> load(const wire::Load& wanted);
   // [module's thread, or one of claim_lanes_]
   void execute(const Context& context, const ModuleCall& call);
-  void send_part(std::uint64_t number, wire::Report& part);  // and clears it
+  void send_part(std::uint64_t number, wire::Report& part);  // sends the part and clears it
   void send_samples(std::uint64_t number, const MetricSamples& samples);
   void send_catalogue(std::uint64_t number, const Catalogue& catalogue);
   void send_snapshot(std::uint64_t number, const Snapshot& snapshot);
@@ -62,11 +62,11 @@ class Bridge {
   Inbox& inbox_;
   UniqueFd image_;
   std::string name_;
-  std::vector<ModuleClaim> live_;  // of the reconcile to come, which has the number live_call_
+  std::vector<ModuleClaim> live_;  // claims of the next reconcile, which has the number live_call_
   std::uint64_t live_call_ = 0;
   std::mutex mutex_;
-  // With the lock held:
-  std::map<std::uint64_t, Context> contexts_;  // of the calls that have not ended
+  // Guarded by the lock:
+  std::map<std::uint64_t, Context> contexts_;  // contexts of open calls
   std::unique_ptr<LanePool> claim_lanes_;      // null unless the module is concurrent
   std::unique_ptr<Instance> instance_;         // set by load
 };

@@ -18,8 +18,8 @@
 namespace cardcage {
 namespace {
 
-// System calls that no module needs for its hardware and that could hurt the node. They fail with EPERM, as they do for
-// an unprivileged process.
+// System calls that no module needs for its hardware and that could harm the node. They fail with EPERM, as for an
+// unprivileged process.
 constexpr const char* kForbidden[] = {"acct",
                                       "add_key",
                                       "bpf",
@@ -63,7 +63,7 @@ constexpr const char* kForbidden[] = {"acct",
                                       "umount2",
                                       "unshare",
                                       "userfaultfd"};
-// clone(2) makes threads, too, so only these of its flags are forbidden.
+// clone(2) also makes threads, so only these of its flags are forbidden.
 constexpr int kNamespaces[] = {CLONE_NEWCGROUP, CLONE_NEWIPC,  CLONE_NEWNET, CLONE_NEWNS,
                                CLONE_NEWPID,    CLONE_NEWUSER, CLONE_NEWUTS};
 
@@ -82,13 +82,13 @@ Result<std::vector<cap_value_t>> read_capabilities(const worker::v1::Confinement
   for (const std::string& name : wanted.capabilities()) {
     cap_value_t number = 0;
     if (::cap_from_name(name.c_str(), &number) != 0)
-      return fail(Code::kInvalidArgument, "module.process.capabilities: '{}' is no capability here", name);
+      return fail(Code::kInvalidArgument, "module.process.capabilities: '{}' is not a capability here", name);
     kept.push_back(number);
   }
   return kept;
 }
 
-// So that no program that the worker starts gets the others back.
+// Keeps programs that the worker starts from regaining the other capabilities.
 Status bound_capabilities(const std::vector<cap_value_t>& kept) {
   const auto is_kept = [&](cap_value_t one) { return std::ranges::find(kept, one) != kept.end(); };
   for (cap_value_t one = 0; one <= CAP_LAST_CAP; ++one)
@@ -121,7 +121,7 @@ Status become(const std::string& user) {
       ::setresuid(entry.pw_uid, entry.pw_uid, entry.pw_uid) != 0)
     return fail_errno(errno,
                       fmt::format("module.process.user: cannot become '{}'; does the daemon run as root?", user));
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a change of the user clears it
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a change of the user clears this setting
   return {};
 }
 
@@ -143,7 +143,7 @@ Status filter_clone(scmp_filter_ctx filter) {
         error != 0)
       return fail_errno(-error, "module.process.seccomp: clone");
   }
-  // Its flags lie in memory, where no filter reads them. The C library takes clone(2) instead.
+  // The flags of clone3 lie in memory, which no filter reads. The C library falls back to clone(2).
   if (const int error = ::seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0); error != 0)
     return fail_errno(-error, "module.process.seccomp: clone3");
   return {};
@@ -155,7 +155,7 @@ Status filter_calls() {
   if (!filter) return fail(Code::kResourceExhausted, "module.process.seccomp: no memory for the filter");
   for (const char* name : kForbidden) {
     const int number = ::seccomp_syscall_resolve_name(name);
-    if (number == __NR_SCMP_ERROR) continue;  // a newer kernel's, which this libseccomp does not know
+    if (number == __NR_SCMP_ERROR) continue;  // known to a newer kernel, but not to this libseccomp
     if (const int error = ::seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(EPERM), number, 0); error != 0)
       return fail_errno(-error, fmt::format("module.process.seccomp: {}", name));
   }

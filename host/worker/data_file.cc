@@ -39,7 +39,7 @@ Status check_writers(const struct stat& about, const std::string& path) {
   return {};
 }
 
-// Returns the SHA-256 of what was copied.
+// Returns the SHA-256 of the copied bytes.
 Result<std::string> copy_and_hash(const UniqueFd& file, const std::string& path, std::span<char> copy) {
   SHA256_CTX sum;
   ::SHA256_Init(&sum);
@@ -51,7 +51,7 @@ Result<std::string> copy_and_hash(const UniqueFd& file, const std::string& path,
   }
   char more = 0;
   if (done < copy.size() || ::read(file.get(), &more, sizeof more) != 0)
-    return fail(Code::kDataLoss, "'{}' changed while it was read: try again when nobody writes it", path);
+    return fail(Code::kDataLoss, "'{}' changed while it was read: try again when no process writes it", path);
   std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
   ::SHA256_Final(digest.data(), &sum);
   return fmt::format("{:02x}", fmt::join(digest, ""));

@@ -1,4 +1,4 @@
-// The file whose bytes an ioctl passes to its device. What is mapped or copied ends with the process.
+// The file whose bytes an ioctl passes to its device. Mapped and copied memory ends with the process.
 #pragma once
 
 #include <span>
@@ -10,11 +10,11 @@
 
 namespace cardcage {
 
-// `path` is what errors call the file.
+// `path` names the file in errors.
 Result<std::span<const char>> map_file(const UniqueFd& file, const std::string& path);
 
-// A copy that nobody can change any more, of a file that only root or the daemon may write. Fails with kDataLoss if
-// what was copied does not have the SHA-256, which is in lower-case hex.
+// Copies a file that only root or the daemon may write, so that no process can change the bytes any more. Fails with
+// kDataLoss if the copy does not have the SHA-256, which is in lower-case hex.
 Result<std::span<const char>> copy_checked(const UniqueFd& file, const std::string& path, std::string_view sha256);
 
 }  // namespace cardcage

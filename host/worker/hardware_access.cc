@@ -25,11 +25,11 @@ namespace cardcage {
 namespace {
 
 constexpr std::size_t kMaxMessage = 64u << 10, kMaxContent = 4096;
-// An ioctl with a wrong size writes beyond its argument, at most as far as the number of a request can say.
+// An ioctl with a wrong size writes beyond its argument, at most by the size that a request number can encode.
 constexpr std::size_t kRoom = std::bit_ceil(std::size_t{_IOC_SIZEMASK});
 
-// openat2(2) wants a repetition if anything on the node was renamed or mounted while it followed "..", as in the links
-// of sysfs.
+// openat2(2) must be repeated if a file of the node was renamed or mounted while it followed "..", as in the links of
+// sysfs.
 constexpr int kOpenAttempts = 1000;
 constexpr unsigned kOpenPauseUs = 500;
 
@@ -47,8 +47,8 @@ std::unexpected<Error> not_opened(int error, const std::string& path, int flags)
   return fail_errno(error, fmt::format("cannot open '{}'", path));
 }
 
-// A link that somebody else may have put there could lead to any file of that folder. What does not exist is for the
-// kernel to report.
+// A link that another user may have placed could lead to any file of that folder. A missing file is left to the kernel
+// to report.
 Status check_way(const std::string& path) {
   const auto found = walk(path, check_step);
   if (found || found.error().code != Code::kPermissionDenied) return {};
@@ -96,7 +96,7 @@ Result<std::string> read_file(const std::string& path) {
   return content;
 }
 
-// Returns the address of the bytes for the device.
+// Returns the address of the data for the device.
 Result<std::uint64_t> address_of_data(const wire::Ioctl& wanted) {
   const bool checked = !wanted.data_sha256().empty();
   if (auto safe = checked ? Status() : check_way(wanted.data_path()); !safe) return std::unexpected(safe.error());
@@ -128,7 +128,7 @@ Result<std::string> make_ioctl(const wire::Ioctl& wanted) {
   if (::ioctl(device->get(), wanted.request(), size > 0 ? argument.data() : nullptr) < 0)
     return failed("make the ioctl of", wanted.path());
   std::string result(argument.data(), size);
-  // The address means nothing to anybody else.
+  // The address is meaningless outside this process.
   if (maps) result.replace(wanted.data_offset(), sizeof(std::uint64_t), wanted.argument(), wanted.data_offset(), 8);
   return result;
 }
@@ -146,7 +146,7 @@ Result<std::string> make(const wire::Access& wanted) {
 }  // namespace
 
 int make_access(int socket) {
-  // The next daemon knows nothing of it. This one may have died before the call.
+  // The next daemon would not know this process. The daemon may have died before the call.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   pollfd daemon{.fd = socket, .events = POLLRDHUP, .revents = 0};
   if (::poll(&daemon, 1, 0) > 0) return EXIT_FAILURE;

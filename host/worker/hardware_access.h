@@ -1,5 +1,5 @@
-// A process that makes one access to the hardware and exits: the kernel may hold it for ever, as it may not hold the
-// daemon or a module.
+// Makes one access to the hardware in a process of its own and exits: the kernel may hold this process for ever, but
+// must not hold the daemon or a module.
 #pragma once
 
 namespace cardcage {

@@ -16,7 +16,7 @@
 namespace cardcage {
 namespace {
 
-// How long a job runs before the main thread stands in. Most calls end long before.
+// Time that a job runs before the main thread reads in its place. Most calls end long before.
 constexpr long kLongJobNs = 10'000'000;
 
 }  // namespace
@@ -46,7 +46,7 @@ void Inbox::attend(const std::function<bool()>& arrived) {
   if (!reading) return;
   while (!arrived())
     if (!take_one()) receive();
-  set_alarm();  // for the rest of the job
+  set_alarm();  // for the remaining time of the job
 }
 
 void Inbox::set_alarm() const {
@@ -102,7 +102,7 @@ void Inbox::wait_for_alarm() const {
     if (errno != EINTR) exit_with_errno("cannot wait");
 }
 
-// False if the module's thread wants to read again, or if poll was interrupted.
+// Returns false if the module's thread wants to read again, or if poll was interrupted.
 bool Inbox::wait_for_message() const {
   std::array<pollfd, 2> ready{{{socket_, POLLIN, 0}, {call_back_.get(), POLLIN, 0}}};
   if (::poll(ready.data(), ready.size(), -1) < 0 && errno != EINTR) exit_with_errno("cannot wait");
@@ -111,7 +111,7 @@ bool Inbox::wait_for_message() const {
 }
 
 void Inbox::receive() {
-  // Polls first: a blocking read would wake up whenever the daemon has read what we sent.
+  // Polls first: a blocking read would wake up whenever the daemon has read our data.
   pollfd ready{socket_, POLLIN, 0};
   if (::poll(&ready, 1, -1) < 0) {
     if (errno == EINTR) return;

@@ -1,4 +1,4 @@
-// The daemon's requests, and which of the worker's two threads reads them.
+// Reads the daemon's requests on one of the worker's two threads.
 #pragma once
 
 #include <atomic>
@@ -16,34 +16,34 @@
 namespace cardcage {
 
 // The module's thread itself reads while it is idle: a call does not wait for another thread to wake up. When a job
-// takes longer than some milliseconds, the main thread stands in, so that a cancel and a ping get through and further
-// calls queue up. The process exits when the daemon has closed the stream.
+// takes longer than some milliseconds, the main thread reads in its place, so that a cancel and a ping get through and
+// further calls queue up. The process exits when the daemon has closed the stream.
 class Inbox {
  public:
   using Job = std::move_only_function<void()>;
 
   explicit Inbox(int socket);
 
-  // A request, and what came along with it.
+  // Takes a request and its descriptors.
   using Taker = std::function<void(wire::Request, Descriptors)>;
 
-  // [main thread] Waits for the next request. Only while there is no other thread.
+  // [main thread] Waits for the next request. Allowed only while the process has no other thread.
   wire::Request next();
-  // [main thread] Sets the function that takes every request, on whichever thread reads. Call it before work() and
+  // [main thread] Sets the function that takes every request, on the thread that reads. Call it before work() and
   // stand_in().
   void give_to(Taker taker) { taker_ = std::move(taker); }
   // [taker] Queues a job for the module's thread.
   void post(Job job);
 
-  // [any-thread] Called while a job waits for a message: on the module's thread it reads until `arrived`, unless
-  // another thread does. Other threads get what the reading thread takes.
+  // [any-thread] Called while a job waits for a message. The module's thread reads until `arrived`, unless another
+  // thread reads; other threads get the messages that the reading thread takes.
   void attend(const std::function<bool()>& arrived);
 
   [[noreturn]] void work();      // [module's thread]
   [[noreturn]] void stand_in();  // [main thread]
 
  private:
-  bool take_one();  // a request that has arrived; false if there is none
+  bool take_one();  // takes a request that has arrived; false if none has
   void receive();
   void run_jobs();
   void set_alarm() const;  // wakes the main thread if the job takes long
@@ -51,13 +51,13 @@ class Inbox {
   bool wait_for_message() const;
 
   const int socket_;
-  const UniqueFd alarm_;      // a timer: a job takes long
+  const UniqueFd alarm_;      // a timer for long jobs
   const UniqueFd call_back_;  // an event: the module's thread wants to read again
   Taker taker_;
   std::thread::id module_thread_;  // set by work()
-  std::mutex reading_;             // held by the thread that reads
+  std::mutex reading_;             // held by the reading thread
   FrameReader frames_;
-  std::deque<SharedFd> descriptors_;  // that have arrived, of requests that have not been taken
+  std::deque<SharedFd> descriptors_;  // received descriptors of requests that have not been taken
   std::atomic<bool> busy_ = false;    // the module's thread executes jobs
   std::mutex mutex_;
   std::deque<Job> jobs_;  // grows only while `reading_` is held

@@ -33,14 +33,14 @@ void send_line(ReportStream& out, LogLevel level, std::string_view message, std:
   out.send(report);
 }
 
-// When memory is short, the kernel ends this process before the daemon and before any pod: only a worker leaks without
-// a limit of its own, and the daemon starts another within a second.
+// Makes the kernel end this process before the daemon and before any pod when memory is short: only a worker leaks
+// without a limit of its own, and the daemon starts another within a second.
 void volunteer_for_oom_killer() {
   const UniqueFd file(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
   if (!file || ::write(file.get(), "1000", 4) < 0) std::perror("cardcage-worker: oom_score_adj");
 }
 
-// Runs before there is a second thread.
+// Must run before the process has a second thread.
 Status prepare_process(const wire::Request& request) {
   if (!request.has_load()) return fail(Code::kFailedPrecondition, "the first message must be load");
   configure_log(log_level_of(request.load().log_level()), LogFormat::kText);
@@ -74,7 +74,7 @@ Status prepare_process(const wire::Request& request) {
 
 int main(int argc, char** argv) {
   if (argc > 3 && std::string_view(argv[1]) == kServiceArgument) return become_service(argv + 2);
-  // A module must not outlive its daemon, whatever it does.
+  // A module must never outlive its daemon.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   volunteer_for_oom_killer();
   share_heaps();

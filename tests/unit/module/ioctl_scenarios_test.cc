@@ -155,7 +155,7 @@ TEST_P(IoctlScenarios, AFileThatGrowsWhileItIsReadIsRefused) {
   const std::string why = refusal_of_bits();
   done = true;
   writer.join();
-  EXPECT_THAT(why, HasSubstr("changed while it was read: try again when nobody writes it"));
+  EXPECT_THAT(why, HasSubstr("changed while it was read: try again when no process writes it"));
 }
 
 TEST_P(IoctlScenarios, AnExclusiveIoctlNeedsADeviceThatNobodyElseHasOpen) {
