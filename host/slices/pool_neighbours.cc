@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::chrono::seconds kFirstLook{2};
 constexpr std::chrono::hours kRareLook{1};
-constexpr std::chrono::minutes kLookWhileShared{5};  // for the end of a conflict
+constexpr std::chrono::minutes kLookWhileShared{5};  // interval while a conflict lasts
 
 }  // namespace
 

@@ -1,8 +1,8 @@
-// Notices other nodes that publish slices of the same driver and pool: the scheduler would take the slices of one node
+// Detects other nodes that publish slices of the same driver and pool: the scheduler would take the slices of one node
 // and ignore those of the others.
 //
 // The publisher watches the slices of its own node only. A list of all nodes costs the API server more, so only pools
-// whose name does not contain the node's are looked up: soon after a start or a change, and then ever less often.
+// whose name does not contain the node's are listed: soon after a start or a change, and then ever less often.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class PoolNeighbours {
   void set_pools(std::vector<std::string> pools);
   // Runs until the surrounding coroutine is cancelled.
   Task<void> run();
-  // The other node that publishes the pool, by pool.
+  // By pool: the other node that publishes it.
   const std::map<std::string, std::string>& found() const { return found_; }
 
  private:

@@ -28,7 +28,7 @@ DeviceTaint taint_of(const Health& health, const std::string& driver) {
 
 std::vector<DeviceTaint> taints_of(std::vector<CauseHealth> causes, const std::string& driver) {
   const auto effect = [](const CauseHealth& cause) { return severity(advised_taint(cause.health)); };
-  std::ranges::stable_sort(causes, std::ranges::greater(), effect);  // the limits spare the strongest
+  std::ranges::stable_sort(causes, std::ranges::greater(), effect);  // the strongest survive the limits
   std::vector<DeviceTaint> taints;
   for (const CauseHealth& cause : causes) {
     if (taints.size() == kMaxTaints || effect(cause) == 0) break;

@@ -9,9 +9,8 @@
 
 namespace cardcage {
 
-// Each of the causes, worst first, that advises a taint gives the device one: its own key and value, or
-// "<driver>/unhealthy" with the reason. The worst cause has the say where two give the same key and effect.
-// device.health does not count.
+// Each cause that advises a taint adds one, worst cause first: its own key and value, or "<driver>/unhealthy" with the
+// reason. The worst cause wins if two have the same key and effect. device.health is ignored.
 SliceDevice slice_device(const Device& device, const std::vector<CauseHealth>& causes, const std::string& driver);
 
 }  // namespace cardcage

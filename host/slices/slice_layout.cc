@@ -18,14 +18,14 @@ class Packing {
 
   // Leaves stored devices and counters in their slices.
   void keep(const SliceHomes& homes);
-  // Finds room for the new ones.
+  // Finds room for new devices and counters.
   void add();
   std::vector<SliceBin> take();
 
  private:
   struct Bin : SliceBin {
     bool special = false;  // holds a special device
-    bool changed = false;  // must be written anyway
+    bool changed = false;  // must be written in any case
   };
 
   std::size_t room(const Bin& bin, bool special) const {
@@ -44,7 +44,7 @@ class Packing {
   std::vector<std::size_t> new_devices_, new_counters_;
 };
 
-// The bin with the most room among those that change anyway, else among the others, else a new one.
+// Returns the bin with the most room: a changed one, else another one, else a new one.
 template <class Room>
 Packing::Bin& Packing::best(Room room_of) {
   Bin* found = nullptr;
@@ -113,7 +113,7 @@ std::vector<SliceBin> Packing::take() {
     std::ranges::sort(bin.counters);
   }
   std::vector<SliceBin> result(bins_.begin(), bins_.end());
-  if (result.empty()) result.emplace_back();  // an empty slice says that the driver runs and has no devices
+  if (result.empty()) result.emplace_back();  // an empty slice shows that the driver runs and has no devices
   return result;
 }
 
@@ -183,7 +183,7 @@ std::vector<SliceBin> lay_out(const PoolView& view, const SliceHomes& homes) {
                std::size_t{1});
   std::vector<SliceBin> kept = pack(view, homes);
   if (kept.size() <= 2 * at_least) return kept;
-  // Compare with the new layout, not with the old pool: the next plan must find nothing to do.
+  // Compares with the new layout, not with the old pool: the next plan must find nothing to do.
   std::vector<SliceBin> fresh = pack(view, {});
   return kept.size() > 2 * fresh.size() ? std::move(fresh) : std::move(kept);
 }

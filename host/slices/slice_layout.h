@@ -29,21 +29,21 @@ struct SliceHomes {
   struct Home {
     std::size_t slice = 0;
     const SliceDevice* device = nullptr;  // null = not stored
-    bool same = false;                    // the stored device is as wanted
+    bool same = false;                    // the stored device equals the wanted one
   };
   std::vector<const Slice*> slices;                  // by index; null if missing
   std::vector<Home> devices;                         // by index in the view
   std::vector<std::optional<std::size_t>> counters;  // the slice of each counter set, by index in the view
 
-  // `slices` are the slices to keep if possible. A device that is in two of them counts in the newest.
+  // `slices` are the slices to keep if possible. If two of them hold a device, the newest one counts.
   static SliceHomes find(const PoolView& view, std::vector<const Slice*> slices);
 };
 
 // Returns at least one bin; bins[i] is the slice with index i. `homes` must come from the same view.
 std::vector<SliceBin> lay_out(const PoolView& view, const SliceHomes& homes);
 
-// Groups counter sets that share consumers, together with these consumers. Kubernetes 1.34 wants each group in one
-// slice.
+// Groups counter sets that share consumers, together with these consumers. Kubernetes 1.34 requires each group to be in
+// one slice.
 std::vector<SliceBin> group_by_counters(const PoolView& view);
 
 // Compares as the API server does: quantities by amount, taints without the time that the server added.

@@ -57,7 +57,7 @@ SlicePlan Planner::plan(std::span<const Slice* const> stored) {
   return std::move(plan_);
 }
 
-// The stored slices by index. Plans to delete slices without an index and slices whose index a newer slice has.
+// Returns the stored slices by index. Plans to delete slices without an index and slices whose index a newer slice has.
 std::vector<const Slice*> Planner::find_slices(std::span<const Slice* const> stored) {
   // Bounds the memory that a foreign slice with a huge index can make us allocate.
   const std::size_t limit = 2 * (view_.devices.size() + view_.counters.size() + stored.size());
@@ -98,7 +98,7 @@ void Planner::settle_generation(std::span<const Slice* const> stored) {
     ++plan_.generation;
     return;
   }
-  // Somebody used the last generation: delete everything and start over.
+  // The last possible generation is used: delete everything and start over.
   plan_.deletes.clear();
   for (const Slice* slice : stored) plan_.deletes.push_back(*slice);
   homes_.slices.clear();
@@ -106,7 +106,7 @@ void Planner::settle_generation(std::span<const Slice* const> stored) {
 }
 
 // Compares the stored slice with the wanted one, under the generation chosen so far. A slice of an older generation
-// counts as missing, since no consumer looks at it.
+// counts as missing, since consumers ignore it.
 Planner::State Planner::state_of(std::size_t index) const {
   const Slice* const stored = stored_at(index);
   if (stored == nullptr || stored->pool.generation < plan_.generation) return State::kMissing;
@@ -169,7 +169,7 @@ SlicePlan plan_slices(const SliceOwner& owner, const std::string& pool, const Po
 
 std::string slice_name_base(std::size_t index, const std::string& driver, const std::string& node_name) {
   std::string base = fmt::format("{:05x}-{}-{}", index, driver, node_name).substr(0, kMaxNameBase - 1);
-  while (base.back() == '.' || base.back() == '-') base.pop_back();  // no name may begin with "a.-"
+  while (base.back() == '.' || base.back() == '-') base.pop_back();  // a name must not begin with "a.-"
   return base + '-';
 }
 

@@ -13,25 +13,26 @@ namespace {
 using namespace std::chrono_literals;
 using namespace asio::experimental::awaitable_operators;
 
-// Events come in bursts (a wipe is one DELETED event per slice). Wait until none came for kBurstGap, but not for long.
+// Events come in bursts (a wipe is one DELETED event per slice). A reconcile waits for a gap of kBurstGap, but not for
+// long.
 constexpr Duration kBurstGap = 5ms;
 constexpr int kMaxBurstGaps = 10;
-// So many corrections in a row are made at once (after a kubelet started, or a person edited slices). Further ones are
-// slowed down until nobody has changed a slice for kDisputeEnd.
+// Corrections made at once in a row (after a kubelet started, or an operator edited slices). Further ones are slowed
+// down until no slice has been changed by others for kDisputeEnd.
 constexpr int kFreeCorrections = 20;
 constexpr Duration kDisputeEnd = 5min;
-// A module whose devices change all the time gets so many publications at once, and then few.
+// Publications at once for a module whose devices change all the time; further ones are limited to a few.
 constexpr int kPublicationBurst = 20;
 constexpr Duration kPublicationInterval = 5s;
-// A policy or a webhook may reject for a while what is valid, and a later release of the server may accept more.
+// A policy or a webhook may temporarily reject a valid pool, and a later release of the server may accept more.
 constexpr Duration kFirstRejected = 1s, kLongestRejected = 5min;
-// A shorter watch counts as failed. Otherwise a server that ends watches at once would be asked in a tight loop.
+// A shorter watch counts as failed, so that a server that ends watches at once is not called in a tight loop.
 constexpr Duration kMinWatchTime = 5s;
 
-// The scheduler sends no pod with a device that skips calls to a node whose kubelet does not declare this.
+// The scheduler sends no pod with a device that skips calls to a node whose kubelet does not declare this feature.
 constexpr std::string_view kSkips = "DRAOptionalNodeOperations";
 
-// Equal attributes are kept once. They are most of a slice, and the next plan compares them.
+// Shares equal attributes. They are most of a slice, and the next plan compares them.
 void share_attributes(const Slice& sent, Slice& stored) {
   for (std::size_t i = 0; i < stored.devices.size(); ++i) stored.devices[i].attributes = sent.devices[i].attributes;
 }
@@ -115,7 +116,7 @@ Task<void> SlicePublisher::reconcile() {
       retry_.reset();
       continue;
     }
-    // List again, since only the server knows what it has stored. But one that is overloaded did nothing.
+    // List again, since only the server knows what it stored. An overloaded server stored nothing.
     if (done.error().code != Code::kResourceExhausted) invalidate_store();
     own_change_ = own_change_ || own_change;
     co_await clock_.sleep_for(retry_.next());
@@ -131,7 +132,7 @@ Task<void> SlicePublisher::wait_for_end_of_burst() {
   }
 }
 
-// Compares the stored slices with the wanted ones once, and writes what differs.
+// Compares the stored slices with the wanted ones once, and writes the differences.
 Task<Status> SlicePublisher::reconcile_once() {
   if (own_change_ && clock_.now() < publications_.next()) {
     postpone_publication();
@@ -161,7 +162,7 @@ Task<Status> SlicePublisher::reconcile_once() {
   co_return Status{};
 }
 
-// A pool that was rejected is tried again: its slices differ because of that, and nobody has changed them.
+// Returns whether the plans retry a rejected pool: its slices differ because of the rejection, not because of others.
 bool SlicePublisher::is_retry(const std::map<std::string, SlicePlan>& plans) const {
   return std::ranges::any_of(plans, [this](const auto& plan) {
     const auto pool = wanted_->find(plan.first);
@@ -169,7 +170,8 @@ bool SlicePublisher::is_retry(const std::map<std::string, SlicePlan>& plans) con
   });
 }
 
-// If the server rejects the plan as invalid, only this pool is put aside: the call succeeds, and other pools continue.
+// Executes the plan. If the server rejects it as invalid, only this pool is put aside: the call succeeds, and other
+// pools continue.
 Task<Status> SlicePublisher::execute(std::string pool, SlicePlan plan) {
   const auto before = wanted_->find(pool);
   const PoolContentPtr content = before == wanted_->end() ? nullptr : before->second.content;
@@ -181,7 +183,7 @@ Task<Status> SlicePublisher::execute(std::string pool, SlicePlan plan) {
        {"writes", plan.writes()}});
   const Status done = co_await writer_.execute(std::move(plan));
   if (done || done.error().code != Code::kInvalidArgument) co_return done;
-  // If the devices have changed meanwhile, the rejection does not concern the new ones.
+  // If the devices have changed meanwhile, the rejection does not apply to the new ones.
   const auto after = wanted_->find(pool);
   if (after == wanted_->end()) co_return done;
   if (after->second.content != content) co_return Status{};
@@ -189,7 +191,7 @@ Task<Status> SlicePublisher::execute(std::string pool, SlicePlan plan) {
   co_return Status{};
 }
 
-// Reads what a plan needs, unless it is known: the stored slices and the Node that owns them.
+// Reads the stored slices and the Node that owns them, unless they are known.
 Task<Status> SlicePublisher::list_if_needed() {
   if (!listed_) {
     auto list =
@@ -213,7 +215,7 @@ Task<Status> SlicePublisher::list_if_needed() {
   co_return Status{};
 }
 
-// False if there was nothing to do.
+// Returns false if no view was out of date.
 bool SlicePublisher::make_views() {
   bool made = false;
   for (auto& [name, pool] : *wanted_) {
@@ -224,7 +226,7 @@ bool SlicePublisher::make_views() {
   return made;
 }
 
-// The plans of the pools that need writes, by pool.
+// Returns the plans of the pools that need writes, by pool.
 std::map<std::string, SlicePlan> SlicePublisher::plan() {
   make_views();  // the list may have shown which fields the server keeps
   std::map<std::string, SlicePlan> plans;
@@ -262,7 +264,7 @@ void SlicePublisher::handle_event(SliceEvent event) {
   if (change == SliceStore::Change::kNone) return;
   if (change == SliceStore::Change::kDeleted) {
     ++foreign_deletes_;
-    node_uid_.clear();  // maybe the Node was replaced, and the garbage collector deletes what the old one owned
+    node_uid_.clear();  // maybe the Node was replaced, and the garbage collector deletes the slices of the old one
   }
   schedule_now();
 }
@@ -287,7 +289,7 @@ void SlicePublisher::learn_gates(const Slice& sent, const Slice& stored) {
   if (gates_ != before) reset_views();
 }
 
-// The feature gates decide what can be published, so every view must be made again.
+// Resets the views: the feature gates decide what can be published.
 void SlicePublisher::reset_views() {
   for (auto& [name, pool] : *wanted_) pool.view.reset();
   own_change_ = true;
@@ -297,7 +299,7 @@ void SlicePublisher::reset_views() {
 void SlicePublisher::reject(const std::string& name, Pool& pool, const Error& error) {
   if (pool.view && gates_.suspect(*pool.view)) return reset_views();
   if (pool.view && !pool.view->counters.empty() && !pool.tried_both_placements) {
-    // The release of the server decides whether counters go beside their consumers.
+    // The server's release decides whether counters are stored beside their consumers.
     const bool separate = pool.placement == CounterPlacement::kSeparate;
     pool.placement = separate ? CounterPlacement::kCombined : CounterPlacement::kSeparate;
     pool.tried_both_placements = true;
@@ -317,7 +319,7 @@ void SlicePublisher::reject(const std::string& name, Pool& pool, const Error& er
 void SlicePublisher::postpone_correction() {
   due_ = no_correction_before_;
   status_.last_error = fmt::format(
-      "somebody else keeps changing the slices of driver '{}' on node '{}'; corrections are slowed down, check for a "
+      "another client keeps changing the slices of driver '{}' on node '{}'; corrections are slowed down, check for a "
       "second publisher",
       options_.driver, options_.node_name);
   log_limited(LogLevel::kWarn, "slices-disputed/" + options_.driver, status_.last_error);
@@ -354,7 +356,7 @@ void SlicePublisher::report(const Status& done) {
   }
 }
 
-// Once everything else is published, what is off is off.
+// Reports disabled gates once everything else is published.
 void SlicePublisher::report_gates() {
   for (const std::string& gate : gates_.off())
     if (reported_gates_.insert(gate).second)
@@ -383,7 +385,7 @@ Task<void> SlicePublisher::watch() {
   }
 }
 
-// A kubelet of another release wipes the slices some time before its Node says what it can.
+// Reads the Node again: a kubelet of another release wipes the slices some time before its Node shows its features.
 void SlicePublisher::read_node_again() {
   const auto skips = [](const auto& pool) { return pool.second.content && pool.second.content->no_prepare; };
   if (!wanted_ || std::ranges::none_of(*wanted_, skips)) return;
@@ -391,8 +393,8 @@ void SlicePublisher::read_node_again() {
   schedule_now();
 }
 
-// Makes the next reconciliation list again. The watch ends before that, since its events may be newer than the list;
-// it starts again where the list ends.
+// Makes the next reconciliation list again. The watch ends before that, since its events may be newer than the list; it
+// continues from the list.
 void SlicePublisher::invalidate_store() {
   listed_ = false;
   if (watching_) invalidated_wake_.wake();
@@ -403,12 +405,12 @@ void SlicePublisher::handle_watch_failure(const Error& error) {
   if (error.code != Code::kOutOfRange && error.code != Code::kCancelled)
     log_limited(LogLevel::kWarn, "slices-watch/" + options_.driver, "cannot watch slices: " + error.message,
                 {{"driver", options_.driver}});
-  // After an interruption the watch continues where it was, and an overloaded server needs no more work.
+  // After an interruption the watch continues from its last version, and an overloaded server needs no more work.
   if (error.code != Code::kUnavailable && error.code != Code::kResourceExhausted) {
     invalidate_store();
     schedule_now();
   }
-  // The server may be another release now, or have other gates.
+  // The server may have been upgraded or have other gates.
   const FeatureGates before = gates_;
   gates_.forget_off();
   if (gates_ != before) reset_views();

@@ -1,9 +1,8 @@
-// Keeps the ResourceSlices of one driver on this node as they should be, whatever happens to them.
+// Keeps the ResourceSlices of one driver on this node in the wanted state.
 //
-// The publisher owns all slices of its driver and node. It deletes slices of unwanted pools, restores slices that
-// somebody deletes (a starting kubelet wipes them) at once, and corrects slices that somebody changes, more and more
-// slowly if the changes go on. Slices stay when it stops: the kubelet wipes them 30 s after the driver's sockets are
-// gone.
+// The publisher owns all slices of its driver and node. It deletes slices of unwanted pools, restores deleted slices (a
+// starting kubelet wipes them) at once, and corrects slices that other clients change, more and more slowly if the
+// changes continue. Slices stay when it stops: the kubelet wipes them 30 s after the driver's sockets are gone.
 #pragma once
 
 #include <chrono>
@@ -32,14 +31,14 @@ struct PoolStatus {
   std::int64_t generation = 0;
   std::size_t slices = 0, devices = 0;
   std::vector<WithheldDevice> withheld;
-  std::string rejection;  // why the API server has refused the pool; empty = it has not
+  std::string rejection;  // why the API server refused the pool; empty = not refused
 };
 struct PublisherStatus {
   bool in_sync = false;  // the API server holds exactly the wanted slices, and no pool is null
   std::map<std::string, PoolStatus> pools;
   std::vector<std::string> disabled_gates;  // feature gates of the API server that the devices need
   std::uint64_t creates = 0, updates = 0, deletes = 0;
-  std::uint64_t corrections = 0;  // of changes that others made
+  std::uint64_t corrections = 0;  // corrections of changes by other clients
   std::uint64_t failures = 0;
   std::string last_error;  // empty once the error is resolved
   std::optional<std::chrono::system_clock::time_point> last_success;
@@ -79,7 +78,7 @@ class SlicePublisher {
     CounterPlacement placement = CounterPlacement::kSeparate;
     bool tried_both_placements = false;
     Instant rejected_until = Instant::min();
-    std::optional<Backoff> rejections;  // pauses after them
+    std::optional<Backoff> rejections;  // pauses between retries
     std::string rejection;
   };
 
@@ -123,13 +122,13 @@ class SlicePublisher {
   bool listed_ = false, watching_ = false;
   std::string version_;  // the store includes every event up to this version
 
-  Instant due_ = Instant::max();  // when to reconcile next
-  bool own_change_ = false;       // something other than the stored slices has changed since the last reconciliation
+  Instant due_ = Instant::max();  // time of the next reconciliation
+  bool own_change_ = false;       // a change other than of the stored slices since the last reconciliation
   std::uint64_t foreign_deletes_ = 0;
   int corrections_in_a_row_ = 0;
   Instant last_correction_ = Instant::min(), no_correction_before_ = Instant::min();
-  RateLimit publications_;     // of own changes
-  std::uint64_t changes_ = 0;  // of the wanted pools, since the last publication
+  RateLimit publications_;     // limits publications of own changes
+  std::uint64_t changes_ = 0;  // changes of the wanted pools since the last publication
   Backoff retry_, watch_retry_, correction_pause_;
   Wakeup wake_, listed_wake_, invalidated_wake_, stopped_;
   PublisherStatus status_;

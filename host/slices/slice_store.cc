@@ -10,7 +10,7 @@ namespace {
 
 bool is_number(const std::string& version) { return !version.empty() && std::ranges::all_of(version, is_digit); }
 
-// True if `version` is `known` or older.
+// Returns true if `version` is `known` or older.
 bool is_known(const std::string& version, const std::string& known) {
   if (version == known) return true;
   if (!is_number(version) || !is_number(known)) return false;
@@ -23,7 +23,7 @@ void SliceStore::replace(std::vector<Slice>&& listed) {
   std::map<std::string, Slice> old = std::exchange(slices_, {});
   for (Slice& slice : listed) {
     const auto known = old.find(slice.name);
-    // If the version is the same, keep ours: put_altered may have stored it as it was sent.
+    // If the version is the same, keep ours: put_altered may have stored it in the sent form.
     if (known != old.end() && known->second.resource_version == slice.resource_version)
       slice = std::move(known->second);
     slices_.insert_or_assign(slice.name, std::move(slice));
@@ -45,7 +45,7 @@ SliceStore::Change SliceStore::apply(SliceEvent event) {
 
 void SliceStore::put(Slice stored) {
   const auto known = slices_.find(stored.name);
-  // The same version is taken although it may be known from its event: put_altered changes its content.
+  // Takes the same version even if an event has brought it: put_altered changes its content.
   if (known != slices_.end() && known->second.resource_version != stored.resource_version &&
       is_known(stored.resource_version, known->second.resource_version))
     return;

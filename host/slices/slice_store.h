@@ -1,4 +1,4 @@
-// Our slices as the API server holds them, as far as we know from lists, events and responses.
+// Our slices on the API server, as known from lists, events and responses.
 #pragma once
 
 #include <map>

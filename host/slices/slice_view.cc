@@ -21,12 +21,12 @@ bool has_list(const SliceDevice& device) {
 
 bool informs(const DeviceTaint& taint) { return taint.effect == "None"; }
 
-// Kubernetes 1.34 refuses such taints.
+// Returns true for taints that Kubernetes 1.34 refuses.
 bool needs_taints_of_1_35(const SliceDevice& device) {
   return device.taints.size() > kMaxTaintsOf134 || std::ranges::any_of(device.taints, informs);
 }
 
-// A server without the feature gate DRAFractionalCapacityRange refuses such request policies.
+// Returns true for request policies that a server without the feature gate DRAFractionalCapacityRange refuses.
 bool needs_fractions(const SliceDevice& device) {
   return std::ranges::any_of(device.policies,
                              [](const auto& policy) { return cardcage::needs_fractions(policy.second); });
@@ -51,7 +51,7 @@ std::optional<std::string> withheld_by_gate(const SliceDevice& device, const Fea
   return std::nullopt;
 }
 
-// The standard attribute has a form without a list: the device's own node, which is the first.
+// Replaces lists. The standard attribute has a form without a list: the device's own node, which is the first.
 void remove_lists(Attributes& attributes) {
   const auto numa = attributes.find(kNumaNodeAttribute);
   const auto* const nodes = numa == attributes.end() ? nullptr : std::get_if<std::vector<std::int64_t>>(&numa->second);
@@ -59,7 +59,7 @@ void remove_lists(Attributes& attributes) {
   attributes.erase_if([](const auto& attribute) { return is_list(attribute.second); });
 }
 
-// The device without the fields that this API server drops: the device itself, or a copy in `reduced`.
+// Returns the device without the fields that this API server drops: the device itself, or a copy in `reduced`.
 const SliceDevice* reduce(const SliceDevice& device, const FeatureGates& gates, std::deque<SliceDevice>& reduced) {
   const bool taints = !gates.taints && !device.taints.empty();
   const bool new_taints = !gates.taints_of_1_35 && needs_taints_of_1_35(device);
@@ -70,7 +70,7 @@ const SliceDevice* reduce(const SliceDevice& device, const FeatureGates& gates, 
   if (taints) copy.taints.clear();
   if (new_taints) {
     std::erase_if(copy.taints, informs);
-    copy.taints.resize(std::min(copy.taints.size(), kMaxTaintsOf134));  // the strongest come first
+    copy.taints.resize(std::min(copy.taints.size(), kMaxTaintsOf134));  // the strongest are first
   }
   if (lists) remove_lists(copy.attributes);
   if (multiple) {
@@ -80,7 +80,7 @@ const SliceDevice* reduce(const SliceDevice& device, const FeatureGates& gates, 
   return &copy;
 }
 
-// In Kubernetes 1.34 a slice holds counter sets and all their consumers, so a larger group cannot be published.
+// Withholds large groups: in Kubernetes 1.34 a slice holds counter sets with all their consumers.
 void withhold_large_groups(PoolView& view) {
   std::unordered_set<const void*> large;
   for (const SliceBin& group : group_by_counters(view)) {

@@ -16,8 +16,8 @@ namespace cardcage {
 
 using CounterSets = std::map<std::string, std::map<std::string, Quantity>>;
 
-// The wanted devices of one pool, in the order in which the scheduler should prefer them. Another order counts as a
-// change, so it must not change without need.
+// The wanted devices of one pool, in the order that the scheduler should prefer. Another order counts as a change, so
+// keep it stable.
 struct PoolContent {
   std::vector<SliceDevice> devices;
   CounterSets counters;
@@ -25,45 +25,45 @@ struct PoolContent {
 };
 using PoolContentPtr = std::shared_ptr<const PoolContent>;
 
-// Where shared counters go: beside the devices that consume them (Kubernetes 1.34), or into slices of their own (since
-// 1.35, where a slice must not hold both; k/k#134189).
+// The place of shared counters: beside the devices that consume them (Kubernetes 1.34), or in slices of their own
+// (since 1.35, where a slice must not hold both; k/k#134189).
 enum class CounterPlacement { kSeparate, kCombined };
 
 // Limits of a ResourceSlice (resource.k8s.io/v1 types.go).
 inline constexpr std::size_t kMaxSliceDevices = 128;
-inline constexpr std::size_t kMaxSpecialSliceDevices = 64;  // if any of them is special
+inline constexpr std::size_t kMaxSpecialSliceDevices = 64;  // if one of them is special
 inline constexpr std::size_t kMaxSliceCounterSets = 8;
-inline constexpr std::size_t kMaxTaints = 16;  // of a device
+inline constexpr std::size_t kMaxTaints = 16;  // per device
 
-// True for a device that lowers the limit of its slice: it has taints, counters or list attributes.
+// Returns true for a device that lowers the limit of its slice: it has taints, counters or list attributes.
 bool is_special(const SliceDevice& device);
 
 struct PoolView;
 
-// The feature gates of the API server and its limits, which only show in the responses to writes.
+// The API server's feature gates and limits, which are visible only in the responses to writes.
 struct FeatureGates {
   enum class State { kUnknown, kOn, kOff };
   State partitionable = State::kUnknown;  // DRAPartitionableDevices
   bool taints = true;                     // DRADeviceTaints
   bool consumable_capacity = true;        // DRAConsumableCapacity
   bool binding_conditions = true;         // DRADeviceBindingConditions
-  // These only show in a refusal. The first one is not a gate: Kubernetes 1.34 refuses a slice with the effect None or
-  // with more than 4 taints of a device.
+  // These are visible only in a refusal. The first one is not a gate: Kubernetes 1.34 refuses a slice with the effect
+  // None or with more than 4 taints of a device.
   bool taints_of_1_35 = true;
   bool list_attributes = true;      // DRAListTypeAttributes
   bool fractional_capacity = true;  // DRAFractionalCapacityRange
   // DRAOptionalNodeOperations of the API server and of this node's kubelet. Without it the kubelet makes every call, so
-  // it is no gate that devices need.
+  // devices do not need the gate.
   bool optional_node_operations = true, kubelet_skips = false;
 
-  // Compares what was sent with what the server stored.
+  // Compares the sent slice with the stored one.
   void learn(const Slice& sent, const Slice& stored);
-  // The server has refused the pool: suspects the first feature of its devices that shows in a refusal alone. False if
-  // none is left.
+  // Called after the server refused the pool: suspects the first feature of its devices that is visible only in a
+  // refusal. Returns false if none is left.
   bool suspect(const PoolView& view);
-  // They were not the reason. False if none was suspected.
+  // Clears the suspected features, which were not the reason. Returns false if none was suspected.
   bool absolve();
-  // Forgets what the server does not take, since it may have changed.
+  // Forgets the disabled features, since the server may have changed.
   void forget_off();
   std::vector<std::string> off() const;
   friend bool operator==(const FeatureGates&, const FeatureGates&) = default;
@@ -92,7 +92,7 @@ struct PoolView {
 std::shared_ptr<const PoolView> view_pool(PoolContentPtr content, CounterPlacement placement,
                                           const FeatureGates& gates);
 
-// Says why the API server would refuse the device; nothing if it would not. `counters` are those of the pool.
+// Explains why the API server would refuse the device; nothing if it is valid. `counters` are those of the pool.
 std::optional<std::string> flaw_of(const SliceDevice& device, const CounterSets& counters);
 bool is_counter_set(const std::string& name, const std::map<std::string, Quantity>& counters);
 

@@ -31,7 +31,7 @@ Task<void> SliceWriter::work_together(Batch& batch, std::size_t workers) {
 Task<void> SliceWriter::work(Batch& batch) {
   while (batch.result && batch.next < batch.slices.size()) {
     const Status done = co_await (this->*batch.write)(std::move(batch.slices[batch.next++]));
-    // The server did nothing for calls that it was too busy for; what became of the others is unknown.
+    // A server that was too busy did not apply these calls; the outcome of others is unknown.
     if (!done && (batch.result || batch.result.error().code == Code::kResourceExhausted)) batch.result = done;
   }
 }
