@@ -1,6 +1,6 @@
 // Judges who holds the devices that are handed out, from several of the kubelet's lists of pods.
 //
-// The kubelet frees devices lazily and tells nobody. A list may have begun before an Allocate ended, leaves out
+// The kubelet frees devices lazily and without notice. A list may have begun before an Allocate ended, leaves out
 // ordinary init containers, and is empty for a while after the kubelet has started: one list does not prove that a pod
 // is gone.
 #pragma once

@@ -18,7 +18,7 @@ SliceDevice published(const ServedDevice& served) {
   return slice_device(served.device, served.supervisor->health(served.device).causes, served.served.name);
 }
 
-// A module may have many counter sets, and eight fill a slice.
+// A module may declare many counter sets, and eight fill a slice.
 void drop_unused_counters(PoolContent& pool) {
   std::set<std::string_view> used;
   for (const SliceDevice& device : pool.devices)
@@ -26,7 +26,7 @@ void drop_unused_counters(PoolContent& pool) {
   std::erase_if(pool.counters, [&](const auto& set) { return !used.contains(set.first); });
 }
 
-// For allocatedResourcesStatus the kubelet looks up the health of a pod's device by its id alone, whatever the
+// The kubelet looks up the health of a pod's device for allocatedResourcesStatus by its id alone, whatever the
 // resource.
 void warn_of_same_id(const ServedDevice& first, const ServedDevice& second) {
   const std::string &resource = second.served.name, &other = first.served.name;
@@ -71,7 +71,7 @@ void DeviceTable::arrange(const std::vector<const Supervisor*>& modules,
     const auto known = std::ranges::find(before, supervisor, &Entry::supervisor);
     if (known != before.end()) {
       modules_.push_back(std::move(*known));
-      return take_snapshot(modules_.back());  // its rules may be others
+      return take_snapshot(modules_.back());  // its rules may have changed
     }
     Entry& entry = modules_.emplace_back(Entry{supervisor, nullptr, {}, {}, {}});
     if (const auto names = held.find(supervisor->config().name); names != held.end()) expect(names->second, entry);
@@ -154,7 +154,8 @@ ServedName DeviceTable::name_from(const ServeConfig& rule, const Device& device,
   return {};
 }
 
-// Which rule has given a name only its device could tell: most likely the one that says most of it.
+// Guesses the rule that gave each name, which only the name's device could tell: the rule with the longest literal
+// text.
 void DeviceTable::expect(const std::set<std::string>& names, Entry& entry) {
   for (const std::string& name : names) {
     const ServeConfig* likely = nullptr;
@@ -191,7 +192,7 @@ void DeviceTable::index(const ServedDevice& served, std::map<std::string_view, c
   Index& of_name = entry->second;
   if (is_new) of_name.supervisor = supervisor(served.served);
   if (served.served.is_resource() && served.offered()) {
-    // The keys of its rule, and what its module can do, are those of the whole resource.
+    // The keys of its rule and the features of its module apply to the whole resource.
     if (of_name.supervisor != served.supervisor) return refuse_resource(served, *of_name.supervisor);
     warn_of_same_id(*plugin_ids.try_emplace(served.device.id, &served).first->second, served);
   }

@@ -1,5 +1,4 @@
-// Which device is served under which driver or resource name: the snapshots of all modules, seen through
-// [[module.serve]].
+// Maps devices to driver or resource names: the snapshots of all modules, seen through [[module.serve]].
 #pragma once
 
 #include <filesystem>
@@ -21,13 +20,14 @@ namespace cardcage {
 
 struct ServedDevice {
   const Supervisor* supervisor = nullptr;
-  Device device;      // with what sysfs adds
-  ServedName served;  // from the rule that matches the device; no name = no rule does, or it has none for the device
-  std::string pool;   // empty for a resource
+  Device device;  // includes attributes from sysfs
+  ServedName
+      served;        // from the rule that matches the device; empty = no rule matches, or it has no name for the device
+  std::string pool;  // empty for a resource
   bool offered() const { return !served.name.empty() && supervisor->draining().empty(); }
 };
 
-// As a claim would have it, to ask who has the device.
+// Converts the device to the form that a claim holds, to look up its holders.
 HeldDevice held_device(const ServedDevice& served);
 
 // [core] The supervisors outlive the table.
@@ -36,47 +36,47 @@ class DeviceTable final : public DeviceDirectory {
   DeviceTable(asio::io_context& core, Clock& clock, const NodeConfig& node)
       : core_(core), clock_(clock), node_name_(node.name), sysfs_(node.roots.sysfs), numa_(node.numa_attribute) {}
 
-  // How many names one pattern may give: each has a socket, and modules choose them.
+  // Limits the names that one pattern may give: each has a socket, and modules choose them.
   static constexpr std::size_t kMaxNames = 64;
 
   // Sets the modules. If two of them offer the same device name in one pool, or give the same name to a resource, the
   // first one serves it. Call it again when the modules or their rules have changed, or when a module begins or ends to
-  // drain. `held` are the resources through which pods hold devices, by module: a new module's patterns give those
+  // drain. `held` names, by module, the resources through which pods hold devices: a new module's patterns give those
   // names before it has listed its devices.
   void arrange(const std::vector<const Supervisor*>& modules,
                const std::map<std::string, std::set<std::string>>& held = {});
-  // Takes the module's newest snapshot and state.
+  // Reads the module's newest snapshot and state.
   void refresh(const Supervisor& supervisor);
 
   // All devices by module, then by device id.
   std::vector<const ServedDevice*> devices() const;
   // The devices offered under the name. Modules that drain offer none.
   std::vector<const ServedDevice*> devices(const ServedName& name) const;
-  // The names that the rule of the module gives. A pattern gives those that devices have, or have had since it became a
-  // rule of the module.
+  // Returns the names that the rule of the module gives. A pattern gives those that devices have, or have had since it
+  // became a rule of the module.
   std::set<std::string> names(const std::string& module, const ServeConfig& rule) const;
-  // The device that a module calls so; null if it lists none.
+  // Finds a device by the module's own id; null if the module does not list it.
   const ServedDevice* find(const std::string& module, std::string_view device_id) const;
-  // The device of a resource with this module id; null if there is none.
+  // Finds a device of a resource by the module's id; null if there is none.
   const ServedDevice* find_id(const ServedName& name, std::string_view device_id) const;
-  // True if a module offers a device of this name, or did and drains.
+  // Returns true if a module offers a device of this name, or offered it and drains.
   bool has(const ServedName& name, const std::string& pool, const std::string& device) const {
     return index_of(name).names.contains({pool, device});
   }
-  // By the name in the configuration; null if there is none.
+  // Finds a module by its name in the configuration; null if there is none.
   const Supervisor* supervisor_of(const std::string& module) const;
-  // The first module that serves the name (a resource has only one); null if none does.
+  // Returns the first module that serves the name (a resource has only one); null if none does.
   const Supervisor* supervisor(const ServedName& name) const;
-  // What to publish, by pool. An unhealthy device is tainted if its module advises so.
+  // Returns the pools to publish, by name. An unhealthy device is tainted if its module advises so.
   SlicePublisher::Pools pools(const ServedName& name) const;
-  // Of the devices that a module lists, also of one that drains, because pods may still have them.
+  // Returns the health of all listed devices, also of a module that drains, because pods may still have them.
   HealthList health(const ServedName& name) const;
-  // True once every module of the name has started, or failed to, at least once. A list published before that would
-  // withdraw devices for no reason.
+  // Returns true once every module of the name has started, or failed to, at least once. A list published before that
+  // would withdraw devices for no reason.
   bool complete(const ServedName& name) const;
   // Rules that take no device, and hardware that two modules publish, for people.
   const std::vector<std::string>& problems() const { return problems_; }
-  // True once a module of the name that does not drain has listed its devices.
+  // Returns true once a module of the name that does not drain has listed its devices.
   bool known(const ServedName& name) const;
 
   Result<LocatedDevice> locate(const std::string& driver, const std::string& pool,
@@ -93,11 +93,11 @@ class DeviceTable final : public DeviceDirectory {
     const Supervisor* supervisor;
     SnapshotPtr snapshot;
     std::vector<ServedDevice> devices;
-    using Names = std::map<std::string, std::set<std::string>>;  // by the pattern that gives them
+    using Names = std::map<std::string, std::set<std::string>>;  // by pattern
     Names given;
-    Names expected;  // from an earlier daemon, as long as no device has them
+    Names expected;  // known from an earlier daemon, until a device has them
   };
-  // What is served under one name. The texts are those of the devices.
+  // The devices served under one name. The texts point into the devices.
   struct Index {
     const Supervisor* supervisor = nullptr;  // the first module that serves the name
     std::map<std::pair<std::string_view, std::string_view>, const ServedDevice*> names;  // by pool and device name
@@ -106,7 +106,7 @@ class DeviceTable final : public DeviceDirectory {
   static bool gives(const Entry& entry, const ServeConfig& rule, const ServedName& name);
   static bool serves(const Entry& entry, const ServedName& name);
   static bool offers(const Entry& entry, const ServedName& name);
-  // Empty if nothing is.
+  // Returns an empty index for a name that is not served.
   const Index& index_of(const ServedName& name) const;
   std::vector<const ServedDevice*> all_of(const ServedName& name) const;
   Task<void> wait_until(std::function<bool()> done, Instant deadline) const;
@@ -116,9 +116,9 @@ class DeviceTable final : public DeviceDirectory {
   static LocatedDevice located(const ServedDevice& served);
   void take_snapshot(Entry& entry) const;
   void apply_rules(Entry& entry) const;
-  // Notes a name that is new. No name if the rule has none for the device.
+  // Records a new name. Returns an empty name if the rule has none for the device.
   static ServedName name_from(const ServeConfig& rule, const Device& device, Entry& entry);
-  // As if devices had these names, as far as a pattern gives them.
+  // Gives the entry these names without devices, as far as a pattern gives them.
   static void expect(const std::set<std::string>& names, Entry& entry);
   void index();
   void index(const ServedDevice& served, std::map<std::string_view, const ServedDevice*>& plugin_ids);
@@ -130,9 +130,9 @@ class DeviceTable final : public DeviceDirectory {
   std::string node_name_;
   std::filesystem::path sysfs_;
   NumaAttribute numa_;
-  std::vector<Entry> modules_;                                                    // those that drain come last
+  std::vector<Entry> modules_;                                                    // draining ones come last
   mutable std::vector<std::pair<std::function<bool()>, OneShot<bool>>> waiting_;  // for a condition of the modules
-  // A device of a module that drains is here unless another module offers its name.
+  // Includes devices of a draining module, unless another module offers their name.
   std::map<ServedName, Index> served_;
   std::vector<std::string> problems_;
 };

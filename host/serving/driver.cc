@@ -11,7 +11,7 @@
 namespace cardcage {
 namespace {
 
-// A driver that goes does not wait longer for an API server that is away: the kubelet removes its slices.
+// Limit for an unreachable API server when a driver is removed: the kubelet removes its slices afterwards.
 constexpr Duration kPublisherLimit = std::chrono::seconds(30);
 constexpr Duration kGoneInterval = std::chrono::seconds(10);
 
@@ -25,7 +25,7 @@ std::unique_ptr<SlicePublisher> make_publisher(const std::string& driver, const 
                        .jitter_seed = static_cast<std::uint32_t>(std::hash<std::string>{}(config.node.name))});
 }
 
-// Those that a claim has to wait for.
+// Returns the devices that a claim has to wait for.
 Binder::Devices bound_devices(const SlicePublisher::Pools& pools) {
   Binder::Devices bound;
   for (const auto& [pool, content] : pools)
@@ -85,7 +85,7 @@ Instant Driver::refresh() {
   const DeviceTable& table = context().table;
   HealthList known = table.health(name());
   HealthList gone = gone_devices();
-  // Nobody tells when a claim gives back a device that is gone.
+  // Polls: a claim gives back a device that is gone without an event.
   const Instant next = gone.empty() ? Instant::max() : context().clock.now() + kGoneInterval;
   std::ranges::move(gone, std::back_inserter(known));
   front_->health.set(std::move(known));
@@ -93,7 +93,8 @@ Instant Driver::refresh() {
   if (!binding_) spawn(context().core, make_ready(binding_.emplace(context().core)));
   auto pools = table.pools(name());
   if (configured() && !table.complete(name())) {
-    // Pools that no rule names any more go at once. The others stay until their modules have listed their devices.
+    // Pools that no rule names any more are deleted at once. The others stay until their modules have listed their
+    // devices.
     for (auto& [pool, content] : pools) content = nullptr;
     publish(std::move(pools));
     return next;
@@ -112,7 +113,7 @@ void Driver::publish(SlicePublisher::Pools pools) {
   if (!publishing_) spawn(context().core, run_publisher(publishing_.emplace(context().core)));
 }
 
-// Devices that claims hold and no module lists: the kubelet would report one that it hears nothing of as unknown.
+// Lists devices that claims hold and no module lists: the kubelet would report a device without health as unknown.
 HealthList Driver::gone_devices() const {
   const DeviceTable& table = context().table;
   HealthList list;
@@ -122,7 +123,7 @@ HealthList Driver::gone_devices() const {
        ++claim)
     for (const ModulePart& part : claim->second->parts) {
       const Supervisor* const supervisor = table.supervisor_of(part.module);
-      if (!supervisor || !supervisor->snapshot()) continue;  // nobody knows which devices are gone
+      if (!supervisor || !supervisor->snapshot()) continue;  // its gone devices are unknown
       for (const HeldDevice& held : part.devices) {
         const auto& [pool, device] = std::tie(held.allocation.pool, held.allocation.device);
         if (pool.empty() || table.has(name(), pool, device) || !gone.emplace(pool, device).second) continue;

@@ -14,19 +14,19 @@
 
 namespace cardcage {
 
-// [core] The sockets are made the first time that there is something to serve, devices or claims of the ledger; before
-// that a kubelet would get a driver that knows nothing. In an upgrade the sockets are there already. A driver that is
-// no longer configured loses its slices at once and its sockets once its claims are released.
+// [core] The sockets are made once there are devices to serve or claims in the ledger; a kubelet that connected earlier
+// would get a driver without them. In an upgrade the sockets exist already. A driver that is no longer configured loses
+// its slices at once and its sockets once its claims are released.
 class Driver final : public Served<DriverServer> {
  public:
   static constexpr Api kApi = Api::kDra;
   Driver(ServedName name, const ServingContext& context);
 
-  // No claim is prepared, and no slice is left, or the API server could not be told for a while.
+  // Returns true if no claim is prepared, and no slice is left or the API server has been unreachable for a while.
   bool idle() const override;
   void set_deadlines(const DeadlineConfig& deadlines) override;
 
-  // As if the kubelet asked for it.
+  // Unprepares the claim as on a call of the kubelet.
   Task<Status> unprepare(ClaimRef claim, TurnCheck check = nullptr);
   // Forgets a claim that its modules cannot release.
   Task<Status> drop(ClaimRef claim);
@@ -54,10 +54,10 @@ class Driver final : public Served<DriverServer> {
   MeasuredClaims measured_;
   const std::unique_ptr<DriverFront> front_;   // never null
   std::unique_ptr<SlicePublisher> publisher_;  // never null
-  std::optional<OneShot<bool>> publishing_;    // set when the publisher has ended; nothing while it does not run
+  std::optional<OneShot<bool>> publishing_;    // set when the publisher has ended; nothing while it is not running
   std::unique_ptr<Binder> binder_;             // never null
-  std::optional<OneShot<bool>> binding_;       // as publishing_
-  std::optional<Instant> offers_nothing_;      // since when
+  std::optional<OneShot<bool>> binding_;       // set when the binder has ended
+  std::optional<Instant> offers_nothing_;      // start of the time without devices
 };
 
 }  // namespace cardcage

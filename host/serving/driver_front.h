@@ -1,5 +1,4 @@
-// A driver front is the part of a driver that the kubelet calls. In an upgrade the next daemon opens it before the
-// ledger.
+// The part of a driver that the kubelet calls. In an upgrade the next daemon opens it before the ledger.
 #pragma once
 
 #include <memory>
@@ -13,7 +12,7 @@
 
 namespace cardcage {
 
-// [core] Calls wait until there is somebody who serves them, or fail at their deadline.
+// [core] Calls wait until a service handles them, or fail at their deadline.
 class HeldClaims final : public ClaimService {
  public:
   HeldClaims(asio::io_context& core, Clock& clock) : core_(core), clock_(clock) {}
@@ -41,7 +40,7 @@ struct DriverFront {
 
   HeldClaims claims;
   HealthBoard health;
-  std::unique_ptr<DriverServer> server;  // null until it is open, and once a Driver has it
+  std::unique_ptr<DriverServer> server;  // null until it is open, and after a Driver has taken it
 };
 
 }  // namespace cardcage

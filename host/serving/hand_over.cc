@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kRegister = "register\n", kRegistered = "registered\n";
 constexpr std::size_t kMaxWord = 64;
 constexpr Duration kLook = std::chrono::milliseconds(20);
-// The kubelet registers a driver before it is connected to it, and calls the previous instance until it is.
+// The kubelet registers a driver before it has connected to it, and until then calls the previous instance.
 constexpr Duration kConnect = std::chrono::milliseconds(250);
 
 UniqueFd open_file(const std::filesystem::path& file, int flags) {

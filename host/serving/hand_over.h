@@ -1,4 +1,5 @@
-// How two daemons of an upgrade agree when the next one registers its drivers with the kubelet.
+// Coordinates two daemons in an upgrade: the next one registers its drivers with the kubelet before the previous one
+// exits.
 #pragma once
 
 #include <filesystem>
@@ -11,20 +12,20 @@
 
 namespace cardcage {
 
-// The daemon that waits for another one to exit holds the lock of a file. The other one writes there that it is about
-// to exit, and goes on until it reads that the next one has registered.
+// The waiting daemon holds the lock of a file. The exiting daemon writes there that it is about to exit, and continues
+// until it reads that the next one has registered.
 class HandOver {
  public:
   explicit HandOver(std::filesystem::path file) : file_(std::move(file)) {}
 
-  // The daemon that waits. Without the lock, which another one may have, it is never asked.
+  // Called by the waiting daemon. Without the lock, which another daemon may have, asked() stays false.
   void wait();
   bool asked() const;
   void say_registered();
   void end();
 
-  // The daemon that exits. Returns once the next one has registered and the kubelet has had time to connect to it,
-  // or at `deadline`; at once if none waits.
+  // Called by the exiting daemon. Returns once the next one has registered and the kubelet has had time to connect to
+  // it, or at `deadline`; at once if no daemon waits.
   Task<void> give(asio::io_context& core, Clock& clock, Instant deadline);
 
  private:

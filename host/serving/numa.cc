@@ -1,4 +1,4 @@
-// Which NUMA nodes are near one, from <sysfs>/devices/system.
+// Finds the NUMA nodes near a node, from <sysfs>/devices/system.
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -11,11 +11,11 @@ namespace cardcage {
 namespace {
 
 constexpr std::size_t kMaxNodes = 1024;    // CONFIG_NODES_SHIFT is at most 10
-constexpr std::size_t kMaxRow = 16 << 10;  // sysfs gives a row of distances as many pages as it needs
-// A device has at most 48 attribute values, of which the other 31 attributes may take one each.
+constexpr std::size_t kMaxRow = 16 << 10;  // sysfs uses as many pages for a row of distances as it needs
+// A device has at most 48 attribute values; its other 31 attributes may take one each.
 constexpr std::size_t kMaxNear = 16;
 
-// The number at the front of `text`, which it loses.
+// Removes and returns the number at the front of `text`.
 std::optional<int> take_number(std::string_view& text) {
   int number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -24,7 +24,8 @@ std::optional<int> take_number(std::string_view& text) {
   return number;
 }
 
-// "0-3,8\n"; nothing if it is malformed or names more than kMaxNodes.
+// Parses "0-3,8
+// "; nothing if it is malformed or names more than kMaxNodes.
 std::vector<int> parse_list(std::string_view text) {
   std::vector<int> numbers;
   while (!text.empty() && text.front() != '\n') {
@@ -42,7 +43,8 @@ std::vector<int> parse_list(std::string_view text) {
   return numbers;
 }
 
-// "10 12 20 20\n"
+// Parses "10 12 20 20
+// ".
 std::vector<int> parse_row(std::string_view text) {
   std::vector<int> numbers;
   while (!text.empty() && text.front() != '\n') {
@@ -58,7 +60,7 @@ class System {
  public:
   explicit System(const std::filesystem::path& sysfs) : folder_(sysfs / "devices/system") {}
 
-  // By node. The kernel prints a column per online node, and their numbers may have gaps.
+  // Returns pairs by node. The kernel prints a column per online node, and their numbers may have gaps.
   std::vector<std::pair<int, int>> distances(int node) const {
     const std::vector<int> online = parse_list(read(folder_ / "node/online"));
     const std::vector<int> row = parse_row(read(folder_of(node) / "distance"));

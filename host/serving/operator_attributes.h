@@ -8,8 +8,8 @@
 
 namespace cardcage {
 
-// Adds those whose `select` takes the device, in their order. They replace what the module and the host say, which may
-// be wrong for a machine. One that the device has no room for is left out, and logged.
+// Adds the attributes whose `select` matches the device, in their order. They replace those of the module and the host,
+// which may be wrong for a machine. An attribute that does not fit is left out and logged.
 void add_operator_attributes(const std::vector<AttributeConfig>& attributes, Device& device);
 
 }  // namespace cardcage

@@ -29,7 +29,7 @@ struct Leaf {
   }
 };
 
-// Whether two leaves that are in the same group on the levels above are in the same group on this one.
+// Returns whether two leaves that share the groups of the levels above also share the group of this level.
 bool are_together(const Leaf& a, const Leaf& b, std::size_t level) {
   switch (level) {
     case kNumaNodes: return a.numa_nodes == b.numa_nodes;
@@ -48,11 +48,11 @@ Price operator+(const Price& a, const Price& b) {
   return sum;
 }
 
-// How much of a group the container gets.
+// The container's share of a group.
 struct Share {
   std::size_t level;
   std::int64_t taken, size;  // both count the required leaves
-  std::int64_t in_use;       // of the device, on the level kDevice
+  std::int64_t in_use;       // replicas of the device in use, on the level kDevice
 };
 
 Price packed_price(const Share& share) {
@@ -74,7 +74,7 @@ Price spread_price(const Share& share) {
 
 struct Group {
   std::span<Leaf> leaves;
-  std::vector<Group> parts;                      // a device has none
+  std::vector<Group> parts;                      // empty for a device
   std::vector<std::vector<std::uint32_t>> last;  // [i][n]: the share of part i where parts 0 to i give n together
   std::vector<Price> prices;                     // [n]: the cheapest way to take n beside the required ones
 };
@@ -94,7 +94,7 @@ class ExactChoice {
   // Chooses `most` candidates beside the required ones.
   ExactChoice(Placement placement, std::size_t most) : placement_(placement), most_(most) {}
 
-  // Marks the leaves of the best choice. There must be enough of them.
+  // Marks the leaves of the best choice. `leaves` must be enough.
   void choose(std::span<Leaf> leaves) const {
     Group all{leaves, {}, {}, {Price{}}};
     split(all, kNumaNodes);
@@ -102,7 +102,7 @@ class ExactChoice {
   }
 
  private:
-  // Makes the groups of `level` the parts of `whole`, those with required leaves first.
+  // Splits `whole` into the groups of `level`, those with required leaves first.
   void split(Group& whole, std::size_t level) const {
     std::vector<std::span<Leaf>> runs;
     for (std::span<Leaf> rest = whole.leaves; !rest.empty(); rest = rest.subspan(runs.back().size())) {
@@ -135,7 +135,7 @@ class ExactChoice {
     return made;
   }
 
-  // Among choices of the same price, the one that takes more from earlier parts wins: neighbours of required leaves.
+  // Among choices of the same price, the one with more from earlier parts wins: neighbours of required leaves.
   void join(Group& whole, const Group& part) const {
     const std::size_t before = whole.prices.size() - 1, more = part.prices.size() - 1;
     const std::size_t most = std::min(before + more, most_);
@@ -177,7 +177,7 @@ Leaf leaf_of(const Candidate& candidate) {
   return leaf;
 }
 
-// Sorted by place, without repeated ids.
+// Returns the leaves sorted by place, without repeated ids.
 std::vector<Leaf> leaves_of(const std::vector<Candidate>& available) {
   std::vector<Leaf> leaves;
   std::unordered_set<std::string_view> seen;

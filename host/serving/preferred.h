@@ -1,4 +1,4 @@
-// Chooses the devices for a container where several would do: the host's response to GetPreferredAllocation.
+// Chooses the devices for a container when several fit: the host's response to GetPreferredAllocation.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,17 @@
 
 namespace cardcage {
 
-// An id that the kubelet offers.
+// A device id that the kubelet offers.
 struct Candidate {
-  std::string id;                        // the kubelet's
+  std::string id;                        // the kubelet's id
   std::string device;                    // shared by all replicas of a device; empty = the id
   std::vector<std::int32_t> numa_nodes;  // empty = unknown
   std::string pcie_root;                 // empty = unknown
-  std::string parent;                    // the device that it is a partition of; empty for a whole one
-  std::uint32_t in_use = 0;              // replicas of the device that containers have already
+  std::string parent;                    // the device of which it is a partition; empty for a whole one
+  std::uint32_t in_use = 0;              // replicas of the device in use by containers
 };
 
-// Returns `wanted` ids of `available`, or as many as there are: the required ones first, then those that go best with
+// Returns `wanted` ids of `available`, or as many as there are: the required ones first, then those that fit best with
 // them. Required ids that are not available, and repeated ids, are ignored. The result depends on the arguments alone
 // and not on their order. [any-thread]
 //

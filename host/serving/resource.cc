@@ -10,11 +10,11 @@
 namespace cardcage {
 namespace {
 
-// Modules mostly start within milliseconds. A resource whose module takes longer than this is registered without it,
+// Modules usually start within milliseconds. A resource whose module takes longer than this is registered without it,
 // with the devices that pods have.
 constexpr Duration kModuleStart = std::chrono::seconds(1);
-// A device that is gone is listed as unhealthy for this long before it is dropped, because the kubelet may be about to
-// hand it out: from 1.34 on it fails the pod if the id vanishes between its choice and our answer.
+// A device that is gone stays listed as unhealthy for this long, because the kubelet may be about to hand it out: from
+// 1.34 on it fails the pod if the id vanishes between its choice and our response.
 constexpr Duration kLeaving = std::chrono::seconds(2);
 constexpr Duration kRestoreLimit = std::chrono::minutes(2);
 constexpr std::chrono::seconds kFirstRestorePause{10}, kLongestRestorePause{60};
@@ -45,14 +45,14 @@ Resource::Resource(ServedName served, const ServingContext& shared)
                   .check_services = shared.check_services,
                   .make_hooks = [this](Edits& edits) { make_hooks(edits); },
                   .hooks_ready = shared.hooks_ready,
-                  .durability = Durability::kProcess,  // the kubelet tells us again what a crash of the node loses
+                  .durability = Durability::kProcess,  // the kubelet repeats data lost in a crash of the node
                   .retry = "the kubelet does not try again, the pod's controller makes a new pod",
                   .repeated = false},
                  [this] { refresh_soon(); }) {
   start();
 }
 
-// Direct delivery has no hooks, and a container can do without these two: its loader searches default folders as well.
+// Direct delivery has no hooks, and a container can run without these two: its loader searches default folders as well.
 void Resource::make_hooks(Edits& edits) const {
   if (config_.deliver == Delivery::kDirect) {
     edits.ld_paths.clear();
@@ -89,7 +89,7 @@ DeviceList Resource::devices_now() {
   refused_.clear();
   const HeldDevices held = held_devices();
   for (const ServedDevice* served : context().table.devices(name())) add_device(*served, held, listed);
-  // A device that pods have stays on the list whatever happens to it, or the kubelet loses count.
+  // A device that pods have stays listed in any state: otherwise the kubelet's count is wrong.
   for (const auto& record : allocator_.records())
     for (const Holder& holder : holders_of(*record))
       listed.try_emplace(holder.id, ListedDevice{.id = holder.id, .healthy = false, .numa_nodes = {}});
@@ -105,11 +105,12 @@ std::optional<Instant> Resource::grace_end(const Supervisor& supervisor) const {
   return away ? std::optional(*away + config_.restart_grace) : std::nullopt;
 }
 
-// The kubelet rejects pods as soon as it has too few healthy devices, but a module that crashed is mostly back within
+// The kubelet rejects pods as soon as it has too few healthy devices, but a crashed module is usually back within
 // seconds. Allocate waits for it.
 bool Resource::usable(const ServedDevice& served) const {
   const Supervisor& supervisor = *served.supervisor;
-  // The kubelet knows no other way to keep new pods away; those that have the device read that it is unhealthy.
+  // An unhealthy entry is the kubelet's only way to keep new pods away; pods that have the device read that it is
+  // unhealthy.
   if (supervisor.device_health().find_cordon(served.device.id)) return false;
   const auto end = grace_end(supervisor);
   const bool spared = end && context().clock.now() < *end;
@@ -143,7 +144,7 @@ void Resource::add_device(const ServedDevice& served, const HeldDevices& held,
   }
   const auto record = allocator_.record_for(held.module(), device);
   bool healthy = usable(served) && !allocator_.unavailable(held, device, record.get());
-  // A device that was handed out with another number of replicas, before the configuration changed, is not shared.
+  // A device that was handed out with another replica count, before the configuration changed, is not shared.
   if (record)
     for (const Holder& holder : holders_of(*record)) healthy &= ids.contains(holder.id);
   for (const std::string& id : ids) listed[id] = {id, healthy, device.numa_nodes};
@@ -179,12 +180,12 @@ Result<std::unique_ptr<ResourceServer>> Resource::open_server() {
   return ResourceServer::start(context().core, context().clock, *this, list_, context().kubelet, std::move(options));
 }
 
-// Ends with the life of the name in which it was begun.
+// Ends with the name's run in which it was begun.
 Task<void> Resource::restore() {
   Backoff pauses(kFirstRestorePause, kLongestRestorePause, name().name);
   for (const Instant life = started(); running() && started() == life;) {
     const bool whole = co_await allocator_.restore(context().clock.now() + kRestoreLimit);
-    if (whole) co_return;  // GCC 12 goes on with the loop if the condition itself awaits
+    if (whole) co_return;  // GCC 12 continues the loop if the condition itself awaits
     co_await context().clock.sleep_for(pauses.next());
   }
 }
@@ -209,7 +210,7 @@ void Resource::resend() {
   if (server()) server()->resend();
 }
 
-// -- what the kubelet asks -------------------------------------------------------------------------------------------
+// -- the kubelet's calls ---------------------------------------------------------------------------------------------
 
 ResourceTraits Resource::traits() const {
   const Supervisor* supervisor = context().table.supervisor(name());
@@ -247,7 +248,7 @@ std::vector<Candidate> Resource::candidates(const std::vector<std::string>& ids)
     const std::string device_id = device_id_of(id, config_.replicas > 1);
     const ServedDevice* const served = context().table.find_id(name(), device_id);
     if (!served) {
-      known.push_back({.id = id, .device = device_id});  // gone since: the kubelet may insist on it
+      known.push_back({.id = id, .device = device_id});  // gone since then: the kubelet may require it
       continue;
     }
     const Device& device = served->device;
@@ -263,7 +264,8 @@ std::vector<Candidate> Resource::candidates(const std::vector<std::string>& ids)
   return known;
 }
 
-// The vendor knows links that sysfs does not show; the host's own choice stands in where it fails or takes long.
+// The vendor knows links that sysfs does not show; the host's own choice is the fallback if the call fails or takes
+// long.
 Task<std::vector<std::string>> Resource::preferred(PreferenceQuery query, Instant deadline) {
   const Supervisor* supervisor = context().table.supervisor(name());
   const auto module = supervisor ? supervisor->module() : fail(Code::kUnavailable, "no module");

@@ -1,4 +1,4 @@
-// One device-plugin resource name: its devices as the kubelet sees them, who has them, and its sockets.
+// One device-plugin resource name: its devices as the kubelet sees them, their holders, and its sockets.
 #pragma once
 
 #include <map>
@@ -14,16 +14,15 @@
 
 namespace cardcage {
 
-// [core] The kubelet is told of the resource the first time that there is something to list, devices or holders of the
-// ledger. A resource that is no longer configured stays registered, with the devices that pods hold, until they are
-// released.
+// [core] The resource is registered with the kubelet once there are devices or holders of the ledger to list. A
+// resource that is no longer configured stays registered, with the devices that pods hold, until they are released.
 class Resource final : public Served<ResourceServer>, public AllocationService {
  public:
   static constexpr Api kApi = Api::kDevicePlugin;
   Resource(ServedName name, const ServingContext& context);
 
   void configure(const ServeConfig* rule) override;
-  // Nobody has a device, and the kubelet was told that there is none.
+  // Returns true if no pod has a device, and the kubelet has an empty list.
   bool idle() const override;
   void set_deadlines(const DeadlineConfig& deadlines) override;
   // Call it when the kubelet has lost the resource.
@@ -32,10 +31,10 @@ class Resource final : public Served<ResourceServer>, public AllocationService {
   void resend();
 
   const DeviceListPtr& list() const { return list_.current(); }
-  // Devices that cannot be listed because their ids are too long, with the text that says so.
+  // Devices that cannot be listed because their ids are too long, with the error text.
   const std::map<std::string, std::string>& refused() const { return refused_; }
-  // The devices of the module that serves the resource now, for ResourceAllocator::unavailable(). Reads the whole
-  // ledger: make it once for a list of devices.
+  // Returns the devices of the module that serves the resource now, for ResourceAllocator::unavailable(). Reads the
+  // whole ledger: call it once for a list of devices.
   HeldDevices held_devices() const;
   ResourceAllocator& allocator() { return allocator_; }
   const ResourceAllocator& allocator() const { return allocator_; }
@@ -48,7 +47,7 @@ class Resource final : public Served<ResourceServer>, public AllocationService {
  private:
   Instant refresh() override;
   Result<std::unique_ptr<ResourceServer>> open_server() override;
-  // The way of registration has changed.
+  // Returns true after a change of the way of registration.
   bool outdated() const override { return server() && way_ != config_.registration; }
   std::vector<Candidate> candidates(const std::vector<std::string>& ids) const;
   Task<Result<ContainerGrant>> grant(std::vector<std::string> ids, Instant deadline);
@@ -63,11 +62,11 @@ class Resource final : public Served<ResourceServer>, public AllocationService {
   ResourceConfig config_;
   ResourceAllocator allocator_;
   DeviceListBoard list_;
-  ResourceTraits told_;                     // to the kubelet
-  std::map<std::string, Instant> leaving_;  // ids of devices that are gone, and until when they are still listed
+  ResourceTraits told_;                     // last traits sent to the kubelet
+  std::map<std::string, Instant> leaving_;  // ids of devices that are gone, and the end of their time on the list
   std::map<std::string, std::string> refused_;
-  RegistrationWay way_ = RegistrationWay::kAuto;  // of the server
-  std::optional<Instant> restoring_;              // the life of the name in which restore() was begun
+  RegistrationWay way_ = RegistrationWay::kAuto;  // the server's way
+  std::optional<Instant> restoring_;              // the run of the name in which restore() was begun
 };
 
 }  // namespace cardcage

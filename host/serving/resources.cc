@@ -3,7 +3,7 @@
 namespace cardcage {
 namespace {
 
-// A module may take its time to scrub a device; nobody waits for it.
+// A module may take long to scrub a device; no caller waits for it.
 constexpr Duration kReleaseLimit = std::chrono::minutes(2);
 
 }  // namespace

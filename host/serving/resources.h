@@ -1,4 +1,4 @@
-// All device-plugin resources of the host, and what the kubelet tells us of who holds their devices.
+// All device-plugin resources of the host, and the holders of their devices as the kubelet reports them.
 #pragma once
 
 #include <string>

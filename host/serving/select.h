@@ -1,4 +1,4 @@
-// Which devices a [[module.serve]] entry takes.
+// Selects the devices of a [[module.serve]] entry.
 #pragma once
 
 #include "host/config/config.h"
@@ -6,9 +6,9 @@
 
 namespace cardcage {
 
-// True if one of the tables selects the device, that is, if the device matches one value of each of its keys. Strings
-// and versions are matched by shell-style globs, numbers and booleans by equality; a list of the device matches if one
-// of its items does. An attribute that the device does not have matches nothing.
+// Returns true if one of the tables selects the device, that is, if the device matches one value of each of its keys.
+// Strings and versions are matched by shell-style globs, numbers and booleans by equality; a list of the device matches
+// if one of its items does. A missing attribute matches nothing.
 bool matches(const Select& select, const Device& device);
 
 }  // namespace cardcage

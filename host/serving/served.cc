@@ -9,7 +9,7 @@
 namespace cardcage {
 namespace {
 
-// A socket path may be in the way, or the kubelet's folder may not exist yet.
+// Pauses, since a socket path may be in the way, or the kubelet's folder may not exist yet.
 constexpr std::chrono::milliseconds kFirstPause{500}, kLongestPause{2000};
 
 }  // namespace

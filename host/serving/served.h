@@ -1,4 +1,4 @@
-// The life cycle that a driver and a resource share: when the server of a name is made, looked after and stopped.
+// The life cycle shared by drivers and resources: creation, upkeep and end of a name's server.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@
 
 namespace cardcage {
 
-// What all drivers and resources share; outlives them.
+// Shared by all drivers and resources; outlives them.
 struct ServingContext {
   asio::io_context& core;
   Clock& clock;
@@ -35,8 +35,8 @@ struct ServingContext {
   const DeviceTable& table;
   ClientSlot<KubeletClients>& kubelet;
   CallMeter& meter;
-  std::function<void()> handed_out;  // called after devices were handed out: the kubelet soon knows to whom
-  // Called when a device was taken or released that rules others of its module out.
+  std::function<void()> handed_out;  // called after devices were handed out: the kubelet soon knows their pods
+  // Called when a device was taken or released that excludes others of its module.
   std::function<void(const std::string& module)> partition_changed;
   // See ClaimEnvironment.
   std::function<Task<Status>(std::string module, std::string claim_uid, Instant deadline)> stop_services;
@@ -56,8 +56,8 @@ struct ServingContext {
 //   │  └──▶ again after a pause, while the server cannot be opened                │
 //   └──────────────────────────────── start() ────────────────────────────────────┘
 //
-// [core] An object stays until the end of the daemon once it was made, because calls may be under way. `Server` is
-// DriverServer or ResourceServer.
+// [core] An object stays until the end of the daemon, because calls may be in progress. `Server` is DriverServer or
+// ResourceServer.
 template <class Server>
 class Served {
  public:
@@ -66,51 +66,51 @@ class Served {
   virtual ~Served() = default;
 
   const ServedName& name() const { return name_; }
-  // Without a rule the name is known only from the ledger, or was configured earlier: what is held is released, then
-  // the name is stopped.
+  // `rule` is null for a name that only the ledger knows, or that was configured earlier: its devices are released,
+  // then the name is stopped.
   virtual void configure(const ServeConfig* rule) { configured_ = rule != nullptr; }
   bool configured() const { return configured_; }
   virtual void set_deadlines(const DeadlineConfig& deadlines) = 0;
 
-  // Follows the table soon, once for a burst of changes.
+  // Schedules a refresh, one for a burst of changes.
   void refresh_soon() { wake_.wake(); }
   // Withdraws the server and waits for open calls.
   Task<void> stop(Instant deadline);
-  // After a stop: serves again, with the configuration as it is now.
+  // Serves again after a stop, with the current configuration.
   void start();
-  // False between a stop and a start.
+  // Returns false between a stop and a start.
   bool running() const { return serving() || std::holds_alternative<Unserved>(state_); }
-  // A stop is due: nobody would miss the name, or it has to be served in another way.
+  // Returns true if the name is not needed any more, or must be served by another kind of server.
   bool must_stop() const { return running() && (configured_ ? outdated() : idle()); }
-  // Nobody would miss the name if it was not served.
+  // Returns true if the name is not needed any more.
   virtual bool idle() const = 0;
 
-  // Nothing while no server is open.
+  // Returns nothing while no server is open.
   auto server_status() const { return server() ? std::optional(server()->status()) : std::nullopt; }
-  // Why the server could not be opened.
+  // Returns the reason why the server could not be opened.
   std::optional<Error> server_error() const;
 
  protected:
   Served(ServedName name, const ServingContext& context);
-  // Follows the table; returns when to do so again at the latest.
+  // Follows the table; returns the latest time to do so again.
   virtual Instant refresh() = 0;
   virtual Result<std::unique_ptr<Server>> open_server() = 0;
-  // The configuration asks for another kind of server than the one that is open.
+  // Returns true if the configuration requires another kind of server than the open one.
   virtual bool outdated() const { return false; }
-  // Ends what else belongs to the name, before the server.
+  // Ends the name's other parts before the server.
   virtual Task<void> before_stop() { co_return; }
 
   // Opens the server unless it is open, or its last attempt was a moment ago.
   void serve();
   Server* server() { return serving() ? std::get<Serving>(state_).server.get() : nullptr; }
   const Server* server() const { return serving() ? std::get<Serving>(state_).server.get() : nullptr; }
-  // When start() was called last; tells one life of the name from the next.
+  // Returns the time of the last start(), which identifies the current run of the name.
   Instant started() const { return started_; }
   const ServingContext& context() const { return context_; }
 
  private:
   struct Unserved {
-    std::optional<Error> error;  // of the last attempt
+    std::optional<Error> error;  // error of the last attempt
     Instant next_attempt{};
   };
   struct Serving {
@@ -129,7 +129,7 @@ class Served {
   Instant started_{};
   Backoff attempts_;
   Wakeup wake_;
-  OneShot<bool> ended_;  // run() of this life has returned
+  OneShot<bool> ended_;  // set when run() has returned
 };
 
 }  // namespace cardcage

@@ -45,7 +45,7 @@ void ServedSet<Item>::refresh(const Supervisor& supervisor) {
   for (const auto& of_rule : of_rules) names.insert(of_rule.begin(), of_rule.end());
   const auto is_new = [this](const std::string& name) { return !find(name) || !find(name)->configured(); };
   auto& known = given_[supervisor.wanted().name];
-  const bool changed = known != of_rules;  // another rule may be the first to give a name by now
+  const bool changed = known != of_rules;  // another rule may now be the first to give a name
   known = std::move(of_rules);
   if (supervisor.draining().empty() && (changed || std::ranges::any_of(names, is_new))) configure({});
   // A name that is served only to release claims may have claims of any module.

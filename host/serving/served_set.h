@@ -19,19 +19,20 @@ class ServedSet {
   // Empty before configure().
   explicit ServedSet(const ServingContext& context) : context_(context) {}
 
-  // One item per name that a [[module.serve]] rule of the API gives, with the keys of the first such rule, and one per
-  // name that only the ledger still knows, so that its claims can be released. Those of `affected`, names and patterns,
-  // follow the table.
+  // Makes one item per name that a [[module.serve]] rule of the API gives, with the keys of the first such rule, and
+  // one per name that only the ledger still knows, so that its claims can be released. Items of `affected`, names and
+  // patterns, follow the table.
   void configure(const std::set<std::string>& affected);
-  // Call it when the table has news of the module. A pattern may give new names: tidy() starts those that have stopped.
+  // Call it when the table has changes of the module. A pattern may give new names: tidy() starts stopped items with
+  // them.
   void refresh(const Supervisor& supervisor);
-  // Stops items that must stop, and starts those that are configured and do not run. Call it again while untidy().
+  // Stops items that must stop, and starts those that are configured and not running. Call it again while untidy().
   Task<void> tidy();
   bool untidy() const;
   Task<void> stop(Instant deadline);
-  // Those that are configured or still run.
+  // Returns the items that are configured or still run.
   std::vector<const Item*> all() const;
-  // Null if the name was never served.
+  // Returns null if the name was never served.
   Item* find(const std::string& name) const;
 
  protected:

@@ -10,7 +10,7 @@ namespace cardcage {
 namespace {
 
 constexpr Duration kCloseLimit = std::chrono::seconds(1);
-// Tells the sockets of two daemons apart whose node.instance is the same.
+// Suffix that distinguishes the sockets of two daemons with the same node.instance.
 constexpr const char* kOther = "2";
 
 bool configured(const Config& config, const std::string& driver) {

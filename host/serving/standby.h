@@ -16,13 +16,13 @@ class Standby {
   // `config` outlives it.
   Standby(asio::io_context& core, Clock& clock, const Config& config) : core_(core), clock_(clock), config_(config) {}
 
-  // Opens the drivers that are configured and that the previous daemon serves, once. Their sockets have other names.
+  // Opens the configured drivers that the previous daemon serves, once. Their sockets have other names.
   void open();
-  // The kubelet knows all of them.
+  // Returns true once the kubelet has registered all of them.
   bool registered() const;
-  // The front of a driver, which is open if open() has opened it.
+  // Returns the front of a driver, open if open() has opened it.
   std::unique_ptr<DriverFront> take(const std::string& driver);
-  // Withdraws what nobody took.
+  // Withdraws the fronts that were not taken.
   Task<void> close();
 
  private:

@@ -16,12 +16,12 @@ namespace {
 
 constexpr std::int32_t kMaxNumaNode = 1023;  // CONFIG_NODES_SHIFT is at most 10
 
-// "pci0000:3a": the host bridge, not a bus behind one.
+// Checks for "pci0000:3a": the host bridge, not a bus behind one.
 bool is_pcie_root(std::string_view text) {
   return text.size() == 10 && text.starts_with("pci") && is_pci_bus_id(std::string(text.substr(3)) + ":00.0");
 }
 
-// Below the host bridge: {"0000:3a:00.0", "0000:3b:00.0"}, bridges and the device itself.
+// The path below the host bridge: {"0000:3a:00.0", "0000:3b:00.0"}, bridges and the device itself.
 struct PciPath {
   std::string root;  // "pci0000:3a"
   std::vector<std::string> functions;
@@ -50,7 +50,7 @@ std::optional<std::string> pcie_switch_of(const PciPath& path) {
 }
 
 std::optional<std::int32_t> read_numa_node(const std::filesystem::path& folder) {
-  const auto text = read_file(folder / "numa_node", 4096);  // sysfs gives every file the size of a page
+  const auto text = read_file(folder / "numa_node", 4096);  // every file in sysfs has the size of a page
   if (!text) return std::nullopt;
   std::int32_t node = -1;
   const char* const end = text->data() + text->size();
@@ -59,8 +59,8 @@ std::optional<std::int32_t> read_numa_node(const std::filesystem::path& folder) 
   return node >= 0 && node <= kMaxNumaNode ? std::optional(node) : std::nullopt;
 }
 
-// The node of the device, or of the nearest bridge above it: firmware often describes only bridges, and the device
-// reads -1.
+// Returns the node of the device, or of the nearest bridge above it: firmware often describes only bridges, and the
+// device reads -1.
 std::optional<std::int32_t> numa_node_of(const std::filesystem::path& folder) {
   std::error_code error;
   const std::filesystem::path target = std::filesystem::read_symlink(folder, error);
@@ -79,7 +79,7 @@ void Topology::add_to(Device& device) {
     device.attributes.emplace(kPciBusIdAttribute, device.pci_bus_id);
     if (const auto path = pci_path_of(folder, device.pci_bus_id)) {
       device.attributes.emplace(kPcieRootAttribute, path->root);
-      // Modules may have used up what a device can have, with room for the standard ones only.
+      // The module's attributes may leave room for the standard ones only.
       const bool has_room = device.attributes.size() + device.capacity.size() + 1 < kMaxAttributes;
       if (auto above = pcie_switch_of(*path); above && has_room)
         device.attributes.emplace(kPcieSwitchAttribute, *std::move(above));
