@@ -1,4 +1,4 @@
-// What an operator asks of one module, or of one device.
+// Commands of an operator for one module or one device.
 #pragma once
 
 #include <string>
@@ -15,27 +15,27 @@ enum class ModuleVerb : std::uint8_t {
 
 struct ModuleCommand {
   ModuleVerb verb = ModuleVerb::kRestart;
-  std::string module;      // its name in the configuration
-  std::string device;      // of the module, by name or id; empty = the whole module. Not for kRestart
-  std::string by, reason;  // the operator, and why, for people; the reason may be empty
-  Duration limit{};        // the outcome is known by then, or a little later
+  std::string module;      // name in the configuration
+  std::string device;      // name or id of one device; empty = the whole module. Not for kRestart
+  std::string by, reason;  // the operator and the reason, for people; the reason may be empty
+  Duration limit{};        // time for the outcome, which may come a little later
 };
 
 enum class DeviceVerb : std::uint8_t {
-  kCordon,    // no new pod gets it
+  kCordon,    // keeps new pods away from it
   kUncordon,  // pods may get it again
-  kClear,     // one cause of its health is over
-  kReset,     // reset its hardware through the module, which ends causes
+  kClear,     // ends one cause of its health
+  kReset,     // resets its hardware through the module, which ends causes
 };
 
 struct DeviceCommand {
   DeviceVerb verb = DeviceVerb::kCordon;
-  std::string module;      // its name in the configuration; empty = whichever has the device
-  std::string device;      // by name or id
+  std::string module;      // name in the configuration; empty = the module with the device
+  std::string device;      // name or id
   std::string cause;       // for kClear
   std::string by, reason;  // as in ModuleCommand
-  bool force = false;      // for kReset: although somebody holds the device
-  Duration limit{};        // for kReset: the outcome is known by then, or a little later
+  bool force = false;      // for kReset: even if the device has holders
+  Duration limit{};        // for kReset: time for the outcome, which may come a little later
 };
 
 }  // namespace cardcage

@@ -1,4 +1,4 @@
-// What one instance waits for and has not been told yet [R20].
+// Undelivered events of one instance [R20].
 #pragma once
 
 #include <deque>
@@ -11,31 +11,31 @@
 
 namespace cardcage {
 
-// Pure. Bounded: of more than fits, the oldest are dropped, and the next batch says so. A descriptor that stays ready,
-// or a flood, costs 100 batches at once, and then 100 per second; without an event it is one per second.
+// Pure and bounded: the oldest events beyond the limit are dropped, and the next batch says so. A descriptor that stays
+// ready, or a flood, costs 100 batches at once, and then 100 per second; without an event it is one per second.
 class EventQueue {
  public:
   explicit EventQueue(WatchDeclaration watch);
 
-  // Each returns whether the instance has something new to hear.
+  // Each returns whether the instance has something new to receive.
   bool add(const KernelMessage& message);
   bool add(const Uevent& event);
-  // A source has dropped something, which may have been for this instance.
+  // A source has dropped events that may have been for this instance.
   bool note_loss();
-  // A descriptor waits until it is told, also while the queue is closed.
+  // A descriptor stays queued until delivery, also while the queue is closed.
   bool add_descriptor(std::int32_t descriptor);
 
-  // While it is closed, what happens is dropped, and the first batch after that says so.
+  // Events are dropped while the queue is closed, and the first batch after that says so.
   void open() { open_ = true; }
   void close();
 
-  // When the next batch may be told; Instant::max() if there is none. A loss alone is one, unless it happened while the
-  // queue was closed.
+  // Returns the earliest time for the next batch; Instant::max() without one. A loss alone makes a batch, unless it
+  // happened while the queue was closed.
   Instant due() const;
-  // Everything that waits. `now` is the time of the descriptors.
+  // Takes all queued events. `now` becomes the time of the descriptors.
   EventBatch take(Instant now);
-  // The instance may not have got this batch: its descriptors are told again, and the next batch says that the others
-  // are lost.
+  // Puts back a batch that may not have been delivered: its descriptors are queued again, and the next batch says that
+  // the other events are lost.
   void put_back(const EventBatch& batch);
 
  private:

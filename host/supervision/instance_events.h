@@ -1,4 +1,4 @@
-// What an instance is woken for: from the kernel and from its own descriptors.
+// The kernel events and descriptors that wake an instance.
 #pragma once
 
 #include <functional>
@@ -10,10 +10,11 @@
 
 namespace cardcage {
 
-// [core] From before the instance is created until it has stopped.
+// [core] Lives from before the instance is created until it has stopped.
 class InstanceEvents {
  public:
-  // `arrived`: due() may be earlier now. Without `sources` only descriptors arrive. All arguments outlive the object.
+  // `arrived` is called when due() may have become earlier. Without `sources` only descriptors arrive. All arguments
+  // outlive the object.
   InstanceEvents(const WatchDeclaration& watch, EventSources* sources, Clock& clock, std::function<void()> arrived);
   InstanceEvents(const InstanceEvents&) = delete;
   InstanceEvents& operator=(const InstanceEvents&) = delete;

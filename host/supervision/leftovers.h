@@ -1,4 +1,4 @@
-// What stopped instances and failed loads of one module left behind.
+// Leftovers of stopped instances and failed loads of one module.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,8 @@ class Leftovers {
   void add(Leftover leftover) {
     if (leftover) leftovers_.push_back(std::move(leftover));
   }
-  // Why the oldest one may still hold the hardware, for people; nothing if none does. Forgets those that are gone.
+  // Explains why the oldest leftover may still hold the hardware, for people; nothing if none does. Forgets those that
+  // are gone.
   std::optional<std::string> reason() {
     for (; !leftovers_.empty(); leftovers_.erase(leftovers_.begin()))
       if (auto why = leftovers_.front()()) return why;

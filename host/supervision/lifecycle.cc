@@ -8,7 +8,7 @@
 
 namespace cardcage {
 
-// Of what the host says about a device, beside the causes of its module.
+// The cause of the host's own statements about a device, beside the causes of its module.
 static constexpr const char* kHostCause = "Module";
 
 std::string to_string(ModuleState state) {
@@ -160,7 +160,7 @@ void Lifecycle::take_back_trial(ModuleConfig before, const Error& why) {
   enter(Ready{});
 }
 
-// TargetConfig keeps the refusal of a configuration.
+// Records a refused file. TargetConfig keeps the refusal of a configuration.
 void Lifecycle::note_refusal(const Error& why, bool of_config) {
   file_refused_ = of_config ? std::nullopt : std::optional(refusal(why, "file"));
 }
@@ -225,7 +225,7 @@ bool Lifecycle::returns_by(Instant when) const {
 
 std::optional<Instant> Lifecycle::away_since() const { return returns_by(Instant::max()) ? away_since_ : std::nullopt; }
 
-// A module that is quiesced or stuck stays so until somebody acts.
+// A quiesced or stuck module stays so until an operator acts.
 bool Lifecycle::undecided() const {
   if (in<Quiesced>() || in<Stuck>() || in<Stopped>()) return false;
   return in<Starting>() || target_.undecided();
@@ -274,7 +274,7 @@ std::optional<CauseHealth> Lifecycle::health_while_away() const {
   CauseHealth away{.health = {.cause = kHostCause}, .changed = since_};
   away.health.reason = "ModuleAway";
   away.health.message = why_away();
-  // A module that does not return soon attracts no more claims. A broken one stays tainted while it is tried again.
+  // A module that does not return soon must attract no more claims. A broken one stays tainted while it is tried again.
   if (in<Stuck>() || policy_.is_broken()) {
     away.health.reason = in<Stuck>() ? "ModuleStuck" : "ModuleBroken";
     away.health.taint = TaintEffect::kNoSchedule;

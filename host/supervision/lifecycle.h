@@ -1,4 +1,4 @@
-// The life of one module as one value: its phase, what operators and the configuration ask of it, and what went wrong.
+// The life of one module as one value: its phase, the requests of operators and the configuration, and its failures.
 // Everything that others read about the module is derived from it. Supervisor does the I/O and reports each step here.
 //
 //                restart()
@@ -38,7 +38,7 @@ namespace cardcage {
 enum class ModuleState : std::uint8_t { kStarting, kReady, kBackingOff, kBroken, kStuck, kQuiesced, kStopped };
 std::string to_string(ModuleState state);
 
-// Of a device that an operator keeps away from everybody; `why` is for people.
+// Makes the health of a device that an operator keeps away from all users; `why` is for people.
 CauseHealth quiesced_health(std::string why, std::chrono::system_clock::time_point since);
 
 // [core]
@@ -47,32 +47,32 @@ class Lifecycle {
   // `changed` is called after each transition that others can see.
   Lifecycle(ModuleConfig config, const Clock& clock, std::function<void()> changed);
 
-  // What the supervisor does next when it has ended the step before.
+  // The supervisor's next step after it has ended the last one.
   enum class Step : std::uint8_t { kStop, kWaitUntilUnstuck, kStayQuiesced, kWaitBeforeRetry, kRunInstance };
   Step next_step(bool has_leftover) const;
 
   // Phases.
   void start();    // makes an instance, or resumes one
-  void offer();    // while it starts: it has listed its devices, others may call it
+  void offer();    // while starting: the devices are listed, others may call the instance
   void serve();    // the start succeeded
   void restart();  // an operator wants a fresh instance
   void back_off(Duration ran);
   void begin_pause() { policy_.begin_pause(clock_.now()); }  // the failed instance is released
   void await_retry();
   void block(std::string why);
-  void unblock();  // what was left behind is gone
+  void unblock();  // the leftover is gone
   void stay_quiesced();
   void stop();
 
-  // The instance cannot be used any more. The last reason counts.
+  // The instance cannot be used any more. The last reason is kept.
   void lose(Error why);
-  // After a failure the instance serves on with the device list that it had.
+  // The instance keeps serving its previous device list after the failure.
   void fail_discover(const Error& why);
   void pass_discover();
-  // The instance serves, but is of the build that ran last, since the file is of no use.
+  // The instance serves, but runs the last good build, since the file is unusable.
   void refuse_file(const Error& why);
 
-  // The configuration that the module runs with; see TargetConfig.
+  // Sets the wanted configuration; see TargetConfig.
   void configure(ModuleConfig config) { target_.configure(std::move(config)); }
   void request_trial() { target_.request_trial(); }
   const ModuleConfig& begin_start();
@@ -80,8 +80,8 @@ class Lifecycle {
   void accept_trial();
   void refuse_trial(const Error& why);
   void drop_trial();
-  void confirm_file();  // drops a trial of the file that runs
-  // After accept_trial(): the instance before serves again, with the configuration `before`.
+  void confirm_file();  // drops a trial of the running file
+  // After accept_trial(): the previous instance serves again, with the configuration `before`.
   void take_back_trial(ModuleConfig before, const Error& why);
 
   // Requests of operators and of the daemon.
@@ -102,29 +102,30 @@ class Lifecycle {
   const RestartPolicy& restart_policy() const { return policy_; }
   int restarts() const { return restarts_; }
 
-  // What follows from all that.
+  // State derived from all that.
   bool offered() const;
-  Status usable() const;  // by others, or why not
-  // Nobody can call the module now, but it may be back by then without anybody's help.
+  Status usable() const;  // by others; else the reason
+  // Returns true if the module cannot be called now, but may be back by then without an operator.
   bool returns_by(Instant when) const;
-  // Since when nobody can call the module, if it was usable before and may be back without anybody's help.
+  // Returns the time since which a module that was usable cannot be called, if it may be back without an operator.
   std::optional<Instant> away_since() const;
   bool undecided() const;
   bool settled() const;
-  // Why the instance has another configuration or file than is wanted; nothing if it has them, or a trial is open.
+  // Explains why the instance does not have the wanted configuration or file; nothing if it has them, or a trial is
+  // open.
   std::optional<Error> refused() const;
-  // False while something is refused, and after a start that failed.
+  // Returns false while something is refused, and after a failed start.
   bool runs_as_wanted() const;
   std::optional<Error> last_error() const;
   std::string detail() const;
   std::string warning() const;
-  // While nobody can use the module, what is wrong with each of its devices.
+  // Returns the health of each device while the module cannot be used.
   std::optional<CauseHealth> health_while_away() const;
 
  private:
   struct Starting {
     static constexpr ModuleState kState = ModuleState::kStarting;
-    bool first = false;    // since the daemon knows the module
+    bool first = false;    // first start since the daemon knows the module
     bool offered = false;  // others may call the instance
   };
   struct Ready {
@@ -145,7 +146,7 @@ class Lifecycle {
   };
   using Phase = std::variant<Starting, Ready, Away, Stuck, Quiesced, Stopped>;
 
-  // The last failure that nothing has made up for.
+  // The last failure that later success has not cleared.
   struct Trouble {
     enum class Kind : std::uint8_t { kNotStarted, kLost, kDiscoverFailed } kind;
     Error error;
@@ -168,12 +169,12 @@ class Lifecycle {
   Phase phase_ = Starting{.first = true, .offered = false};
   std::chrono::system_clock::time_point since_;
   TargetConfig target_;
-  std::optional<Error> lost_;          // of the current instance
-  std::optional<Instant> away_since_;  // when an instance that was usable was lost, until the next one is
+  std::optional<Error> lost_;          // reason of the current instance's loss
+  std::optional<Instant> away_since_;  // set from the loss of a usable instance until the next one is usable
   std::optional<Trouble> trouble_;
-  std::optional<Error> file_refused_;  // why the instance is not of the module's file
+  std::optional<Error> file_refused_;  // why the instance does not run the module's file
   std::optional<QuiesceMark> quiesced_;
-  std::string draining_;  // why; empty if it does not drain
+  std::string draining_;  // the reason; empty if it does not drain
   RestartPolicy policy_;
   int restarts_ = 0;
   bool stop_requested_ = false;

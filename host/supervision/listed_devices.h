@@ -1,4 +1,4 @@
-// The last good device list of one module, and the way of its health statements into ModuleHealth.
+// The last good device list of one module; passes its health statements to ModuleHealth.
 #pragma once
 
 #include <optional>
@@ -12,11 +12,11 @@
 
 namespace cardcage {
 
-// [core] Health may be reported before the list that has its device. A report that comes while a list is made overrides
-// the health in that list.
+// [core] A health report may arrive before the list that has its device. A report that arrives while a list is made
+// overrides the health in that list.
 class ListedDevices {
  public:
-  // `module` is its name in the configuration, for the log; it may change. `health` outlives this.
+  // `module` is the name in the configuration, for the log; it may change. `health` outlives this.
   ListedDevices(const std::string& module, Clock& clock, ModuleHealth& health)
       : module_(module), clock_(clock), health_(health) {}
 
@@ -27,25 +27,25 @@ class ListedDevices {
   void request_rescan() {
     if (rescan_requests_++ == 0) rescan_requested_ = clock_.now();
   }
-  // When the first request came that no discover has satisfied.
+  // Returns the time of the first request that no discover has satisfied.
   std::optional<Instant> rescan_requested() const {
     return rescan_requests_ > 0 ? std::optional(rescan_requested_) : std::nullopt;
   }
-  // Since the last discover began.
+  // Returns the requests since the last discover began.
   std::uint64_t rescan_requests() const { return rescan_requests_; }
   // The running instance lists its devices; adopt() or fail_discover() follows.
   void begin_discover();
   void fail_discover();
   struct Changes {
     bool list = false;
-    bool health = false;  // of a device in the list
+    bool health = false;  // health of a listed device
   };
   Changes adopt(SnapshotPtr snapshot);
-  // What a statement about a device has changed.
+  // Returns the changes made by a statement about a device.
   HealthNews note(const std::string& device_id, Health health);
-  // For a report of an instance that has not listed its devices yet.
+  // Keeps a report of an instance that has not listed its devices yet.
   void keep_for_later(const std::string& device_id, const Health& health);
-  // The instance whose reports were kept is gone.
+  // Forgets the kept reports: their instance is gone.
   void forget_kept() { kept_.take(); }
 
  private:
@@ -56,10 +56,10 @@ class ListedDevices {
   Clock& clock_;
   ModuleHealth& health_;
   SnapshotPtr snapshot_;
-  KeptHealth kept_;  // for the next list
+  KeptHealth kept_;  // reports for the next list
   bool discovering_ = false;
   std::uint64_t rescan_requests_ = 0;
-  Instant rescan_requested_{};  // the first of them
+  Instant rescan_requested_{};  // time of the first open request
 };
 
 }  // namespace cardcage

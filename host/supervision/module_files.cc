@@ -8,7 +8,7 @@ namespace cardcage {
 namespace {
 
 constexpr Duration kPollInterval = std::chrono::seconds(30);
-// A file that has not changed for so long is complete.
+// A file that has not changed for this long is complete.
 constexpr Duration kQuietTime = std::chrono::milliseconds(300);
 // An installer that does not rename removes the old file and then writes the next one.
 constexpr Duration kGoneAfter = std::chrono::seconds(2);
@@ -33,7 +33,7 @@ void ModuleFiles::follow(const std::set<std::filesystem::path>& files) {
     const auto now = find(file).stamp;
     files_[file] = {now, now, std::nullopt};
   }
-  wake_.wake();  // for the folders of the new ones
+  wake_.wake();  // to watch the folders of the new files
 }
 
 ModuleFiles::Found ModuleFiles::find(const std::filesystem::path& file) const {
@@ -47,7 +47,8 @@ ModuleFiles::Found ModuleFiles::find(const std::filesystem::path& file) const {
   return {false, std::nullopt};
 }
 
-// Every folder on the path: any of them may be a link that is swapped. Without a watch the next poll finds the change.
+// Watches every folder on the path: any of them may be a link that is replaced. Without a watch the next poll finds the
+// change.
 void ModuleFiles::watch_folders() {
   for (const auto& [name, file] : files_)
     for (auto folder : folders_) {

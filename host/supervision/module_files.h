@@ -1,5 +1,5 @@
 // Watches the files of modules: a file may be replaced by a rename, overwritten in place, reached through a link that
-// is swapped, or removed.
+// is replaced, or removed.
 #pragma once
 
 #include <filesystem>
@@ -15,8 +15,8 @@
 
 namespace cardcage {
 
-// [core] Uses inotify(7), and looks every 30 s anyway: an instance of inotify may be missing, and not every change of a
-// path causes an event.
+// [core] Uses inotify(7), and polls every 30 s as well: inotify may be unavailable, and not every change of a path
+// causes an event.
 class ModuleFiles {
  public:
   struct Listener {
@@ -27,10 +27,10 @@ class ModuleFiles {
   };
   ModuleFiles(asio::io_context& core, Clock& clock, std::vector<std::filesystem::path> folders, Listener listener);
 
-  // The files from now on, relative to the first folder that has them. The present state of a new one, missing or not,
-  // is not reported.
+  // Sets the files, relative to the first folder that has them. The present state of a new one, missing or not, is not
+  // reported.
   void follow(const std::set<std::filesystem::path>& files);
-  // Until stop().
+  // Runs until stop().
   Task<void> run();
   // Ends run() and waits for its end.
   Task<void> stop();
@@ -43,12 +43,12 @@ class ModuleFiles {
     std::optional<Instant> missing_since;
   };
   struct Found {
-    bool exists = true;  // or that cannot be known
+    bool exists = true;  // true if unknown
     std::optional<Stamp> stamp;
   };
   Found find(const std::filesystem::path& file) const;
   void watch_folders();
-  // Both return true if a file is being written, or may come back: it is worth another look soon.
+  // Both return true if a file is being written, or may come back: then the next check is due soon.
   bool check_all();
   bool check(const std::filesystem::path& name, File& file);
 

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
 constexpr std::size_t kMaxText = 256, kMaxFile = 4096;
-// Between the name of a module and that of its device.
+// Separates the name of a module from that of its device.
 constexpr char kOfDevice = '@';
 
 }  // namespace
@@ -41,7 +41,7 @@ fs::path QuiesceMarks::file_of(const std::string& module, const QuiesceMark& mar
   return folder_ / (mark.device_id.empty() ? module : module + kOfDevice + mark.device);
 }
 
-// Lines: boot, milliseconds since 1970, operator, reason, and the device's id and name.
+// The file has lines: boot, milliseconds since 1970, operator, reason, and the device's id and name.
 void QuiesceMarks::read(const fs::path& file) {
   const auto content = read_file(file, kMaxFile);
   std::istringstream lines(content.value_or(""));
@@ -90,7 +90,7 @@ Status QuiesceMarks::set(const std::string& module, QuiesceMark mark) {
   return {};
 }
 
-// Without a sync: the mark need not outlive the node.
+// Writes without a sync: the mark need not outlive the node.
 Status QuiesceMarks::write(const std::string& module, const QuiesceMark& mark) const {
   if (auto made = make_folder(folder_, 0700); !made) return made;
   const auto since = std::chrono::duration_cast<milliseconds>(mark.since.time_since_epoch()).count();

@@ -14,28 +14,28 @@ namespace cardcage {
 struct QuiesceMark {
   std::string by, reason;  // for people; one line each
   std::chrono::system_clock::time_point since;
-  // The device, as its module and as Kubernetes call it; both are empty if the whole module is quiesced.
+  // The device's id and Kubernetes name; both are empty if the whole module is quiesced.
   std::string device_id = {}, device = {};
 };
-// "by root since 2027-01-15T08:00:00Z (driver 580)"
+// Returns "by root since 2027-01-15T08:00:00Z (driver 580)".
 std::string to_string(const QuiesceMark& mark);
 
-// [core] A mark is in its file before it counts, so that a daemon that is restarted during a driver upgrade does not
-// take the hardware back. A reboot of the node ends it; see docs/decisions/0008-quiesced-until-resume-or-reboot.md.
+// [core] A mark takes effect once it is in its file, so that a daemon that is restarted during a driver upgrade does
+// not take the hardware back. A reboot of the node ends it; see docs/decisions/0008-quiesced-until-resume-or-reboot.md.
 class QuiesceMarks {
  public:
-  // Reads `folder`, which is on a tmpfs, has one file per mark and is made with the first. Removes the marks of another
-  // boot.
+  // Reads `folder`, which is on a tmpfs, has one file per mark and is created with the first mark. Removes the marks of
+  // another boot.
   QuiesceMarks(std::filesystem::path folder, std::string boot_id);
 
-  // Null if the module as a whole, or this device of it, is not quiesced.
+  // Returns null if the whole module, or this device of it, is not quiesced.
   const QuiesceMark* find(const std::string& module, const std::string& device_id = "") const;
-  // Those of single devices.
+  // Returns the marks of single devices.
   std::vector<QuiesceMark> of_devices(const std::string& module) const;
   Status set(const std::string& module, QuiesceMark mark);
-  // A mark whose file cannot be removed stays.
+  // Keeps a mark whose file cannot be removed.
   Status clear(const std::string& module, const std::string& device_id = "");
-  // Writes the files again that somebody removed.
+  // Rewrites mark files that were removed from outside.
   Status restore() const;
 
  private:

@@ -10,22 +10,23 @@
 namespace cardcage {
 namespace {
 
-// How often a module that has check() is asked.
+// Interval of the checks of a module that has check().
 constexpr Duration kHealthInterval = std::chrono::seconds(30);
-constexpr Duration kSweepBudget = std::chrono::seconds(10);  // of the checks of all devices
-// So that a claim does not wait for the whole sweep.
+constexpr Duration kSweepBudget = std::chrono::seconds(10);  // for the checks of all devices
+// Small, so that a claim never waits for a whole sweep.
 constexpr std::size_t kChecksPerCall = 16;
-// Nobody tells when a stuck thread or process is gone.
+// Polled, because no event reports the end of a stuck thread or process.
 constexpr Duration kLeftoverPollInterval = std::chrono::seconds(1);
 // A burst of rescan requests, as when a bus is enumerated again, costs one discover.
 constexpr Duration kRescanDelay = std::chrono::milliseconds(20);
-// A module that requests one rescan after the other, perhaps in every discover, gets so many at once, and then few.
+// Rescans at once for a module that keeps requesting them, perhaps in every discover; further ones are limited to a
+// few.
 constexpr int kRescanBurst = 10;
 constexpr Duration kRescanInterval = std::chrono::seconds(2);
-// People are told of a call that has gone on for this long.
+// A call that takes this long is reported to operators.
 constexpr Duration kSlowCall = std::chrono::seconds(10);
-// A first change of health is told at once, and what others add to it after this time: soon if it is a state, which
-// whoever hears of it has to work for, and later if it is only a text.
+// The first change of health is reported at once; further changes follow after this pause: a short one for a state,
+// which listeners must process, and a longer one for a text.
 constexpr Duration kStatePause = std::chrono::milliseconds(5), kTextPause = std::chrono::seconds(1);
 
 std::string text_of(Duration duration) { return format_duration(std::chrono::round<std::chrono::seconds>(duration)); }
@@ -75,7 +76,7 @@ Task<void> Supervisor::run() {
   ended_.set(true);
 }
 
-// Ends when the instance is lost or stopped, or is quiesced and kept.
+// Returns when the instance is lost or stopped, or is quiesced and kept.
 Task<void> Supervisor::run_instance() {
   life_.start();
   const Instant begun = clock_.now();
@@ -133,7 +134,7 @@ Task<void> Supervisor::wait_until_unstuck() {
   life_.unblock();
 }
 
-// Nothing starts here, neither after a crash nor for a new file.
+// Starts nothing, neither after a crash nor for a new file.
 Task<void> Supervisor::stay_quiesced() {
   life_.stay_quiesced();
   while (life_.next_step(false) == Step::kStayQuiesced) {
@@ -194,7 +195,7 @@ std::optional<CauseHealth> Supervisor::health_while_stuck(const Device& device) 
   return stuck || device.parent_id.empty() ? stuck : listener_.stuck(config().name, device.parent_id);
 }
 
-// `instance` is the running one, or may replace it.
+// `instance` is the running one, or a candidate to replace it.
 ModuleEvents Supervisor::events(const std::shared_ptr<Module>& instance) {
   const std::weak_ptr<Module> which = instance;
   ModuleEvents events;
@@ -234,8 +235,8 @@ Task<Status> Supervisor::start_or_resume() {
   co_return co_await start_instance();
 }
 
-// What the last good build has prepared can be released only by a module, so a file that is of no use now is no reason
-// to do without one.
+// Only a module can release the claims that the last good build has prepared, so an unusable file must not leave the
+// node without one.
 Task<Status> Supervisor::start_instance() {
   broken_file_.reset();
   const ModuleConfig config = life_.begin_start();
@@ -248,12 +249,12 @@ Task<Status> Supervisor::start_instance() {
   build_ = last_good_build_;
   const Status of_last_build = co_await start_build(config);
   if (!of_last_build) {
-    log(LogLevel::kError, "the build of a module that ran last does not start either",
+    log(LogLevel::kError, "the last good build of a module does not start either",
         {{"module", config.name}, {"error", of_last_build.error().message}});
     co_return of_file;
   }
   broken_file_ = of_file.error();
-  log(LogLevel::kError, "a module does not run from its file; the build that ran last goes on",
+  log(LogLevel::kError, "module file failed; running the last good build",
       {{"module", config.name}, {"error", broken_file_->message}});
   co_return Status{};
 }
@@ -322,7 +323,7 @@ Task<Status> Supervisor::reconcile() {
   co_return Status{};
 }
 
-// Ends when the instance is lost, quiesced or to be stopped.
+// Returns when the instance is lost, quiesced or must stop.
 Task<void> Supervisor::serve() {
   co_await serve_until_away();
   if (InstanceEvents* const waiting = events_of(module_)) waiting->close();
@@ -389,7 +390,7 @@ Task<void> Supervisor::check_devices() {
     const auto count = static_cast<std::ptrdiff_t>(std::min(kChecksPerCall, ids.size() - reached));
     std::vector<std::string> next(first, first + count);
     const auto checked = co_await module_->check(std::move(next), end);
-    // The next sweep begins after a failure: a device whose check hangs must not hold up the others for ever.
+    // The next sweep begins after a failed device: a hanging check must not block the others for ever.
     reached += checked ? std::max<std::size_t>(*checked, 1) : 1;
     if (checked) continue;
     log_limited(LogLevel::kWarn, config().name + "/checks", "health checks failed",
@@ -404,7 +405,7 @@ void Supervisor::request_labels() {
   labels_known_ |= !labels_due_;
 }
 
-// The last labels stay if the module does not tell others.
+// The last labels stay until the module reports others.
 Task<void> Supervisor::collect_labels() {
   Result<NodeLabels> labels = NodeLabels();
   if (identity_->has_labels) labels = co_await module_->collect_labels(clock_.now() + deadlines_.discover);
@@ -429,7 +430,7 @@ Task<Status> Supervisor::discover() {
   const ListedDevices::Changes changes = devices_.adopt(std::move(*snapshot));
   set_health_timer();
   request_labels();
-  co_await let_others_run();  // the list may be long, and whoever hears of it works for as long again
+  co_await let_others_run();  // the list may be long, and its listeners work as long again
   if (life_.offered()) tell(changes);
   co_return Status{};
 }

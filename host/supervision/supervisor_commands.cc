@@ -1,4 +1,4 @@
-// How a supervisor executes what an operator asks for.
+// Executes the commands of operators.
 #include <algorithm>
 
 #include "host/core/log.h"
@@ -37,13 +37,13 @@ Task<Status> Supervisor::execute(ModuleCommand command) {
   wakeup_.wake();
   std::optional<Status> outcome = co_await done.wait_until(clock_, deadline);
   if (outcome) co_return std::move(*outcome);
-  // Without an outcome the order is still ours, and the supervisor has not ended.
+  // Without an outcome the command is still ours, and the supervisor has not ended.
   if (!order_->begun) {
     const std::string subject = subject_of(std::exchange(order_, std::nullopt)->command);
     co_return fail(Code::kDeadlineExceeded, "{} is not {}: the module was still {} at the deadline; nothing changed",
                    subject, participle(verb), to_string(state()));
   }
-  // Its calls have the same deadline.
+  // The calls of these commands have the same deadline.
   if (verb == ModuleVerb::kQuiesce || !order_->command.device.empty()) co_return co_await done.wait();
   co_return fail(Code::kDeadlineExceeded,
                  "module '{}' is {} and still starting; 'cagectl modules' shows how it goes on", config().name,
@@ -87,7 +87,7 @@ void Supervisor::refuse_while_stuck() {
                participle(order_->command.verb), life_.detail()));
 }
 
-// There is no instance: a quiesce has nothing to stop, and a resume nothing to resume.
+// Without an instance a quiesce has nothing to stop, and a resume nothing to resume.
 Task<void> Supervisor::execute_while_away() {
   if (!order_->command.device.empty()) co_return co_await execute_for_device();
   switch (order_->command.verb) {
@@ -100,7 +100,7 @@ Task<void> Supervisor::execute_while_away() {
 }
 
 void Supervisor::execute_while_quiesced() {
-  // The instance that resumes remembers which devices it was told to release on their own.
+  // An instance that resumes still knows the devices that it released one by one.
   if (!order_->command.device.empty())
     return respond(fail(Code::kFailedPrecondition,
                         "module '{0}' is quiesced as a whole: 'cagectl module resume {0}' comes first", config().name));
@@ -116,7 +116,7 @@ void Supervisor::execute_while_quiesced() {
   }
 }
 
-// From here on nobody else gets the instance.
+// No other caller gets the instance from here on.
 Status Supervisor::mark_quiesced() {
   const ModuleCommand& command = order_->command;
   if (auto written = marks_.set(config().name, {command.by, command.reason, clock_.wall()}); !written)
@@ -151,7 +151,7 @@ Task<void> Supervisor::quiesce_instance() {
 
 // -- one device ------------------------------------------------------------------------------------------------------
 
-// Without an instance only the mark changes.
+// Changes only the mark if there is no instance.
 Task<void> Supervisor::execute_for_device() {
   order_->begun = true;
   const ModuleVerb verb = order_->command.verb;
@@ -165,7 +165,7 @@ Task<void> Supervisor::execute_for_device() {
   respond(std::move(done));
 }
 
-// The mark of the device that the command names: the one that it has, or the one that it may get.
+// Returns the mark of the device that the command names: its current mark, or a new one.
 Result<QuiesceMark> Supervisor::device_mark(const ModuleCommand& command) const {
   for (const QuiesceMark& mark : marks_.of_devices(config().name))
     if (mark.device == command.device || mark.device_id == command.device) return mark;
@@ -206,7 +206,7 @@ Task<Status> Supervisor::quiesce_device(QuiesceMark mark) {
   co_return co_await undo_device_quiesce(mark, quiesced.error());
 }
 
-// The module may have released a part.
+// Resumes the device, because the module may have released a part of it.
 Task<Status> Supervisor::undo_device_quiesce(QuiesceMark mark, Error why) {
   Status undone = co_await module_->resume_device(mark.device_id, clock_.now() + deadlines_.stop);
   if (undone) undone = marks_.clear(config().name, mark.device_id);
@@ -255,7 +255,7 @@ Task<Status> Supervisor::free_hardware(Instant deadline) {
   }
   const Status quiesced = co_await module_->quiesce(deadline);
   if (quiesced || life_.lost()) co_return quiesced;
-  // It may have freed part of the hardware: resume takes that back, and a discover must follow [R12].
+  // The module may have freed part of the hardware: resume takes it back, and a discover must follow [R12].
   std::ignore = co_await module_->resume(clock_.now() + deadlines_.stop);
   if (const Status listed = co_await discover(); !listed) devices_.request_rescan();
   co_await repeat_device_quiesces(module_);

@@ -1,10 +1,10 @@
-// How a supervisor wakes a module for what it waits for.
+// Delivers events to the modules that wait for them.
 #include "host/core/log.h"
 #include "host/supervision/supervisor.h"
 
 namespace cardcage {
 
-// Before the instance is created: it learns of everything that happens while it starts.
+// Called before the instance is created, which gets every event during its start.
 void Supervisor::watch_events(const std::shared_ptr<Module>& instance) {
   const auto& watch = instance->identity().watch;
   if (!watch) return;

@@ -1,4 +1,4 @@
-// How a supervisor judges the health of its devices, tells of it, and heals them.
+// Judges and reports the health of devices, and heals them.
 #include <algorithm>
 
 #include "host/core/log.h"
@@ -8,9 +8,9 @@
 namespace cardcage {
 namespace {
 
-// A device that waits for a reset is looked at again after this time, since nobody tells that it is free.
+// Polling interval for a device that waits for a reset, since no event reports that it is free.
 constexpr Duration kHealInterval = std::chrono::seconds(1);
-// How long a reset may take that nobody waits for.
+// Limit of a reset without a waiting caller.
 constexpr Duration kHealLimit = std::chrono::minutes(2);
 constexpr const char* kRemedy = "remedy";
 
@@ -24,8 +24,8 @@ CauseHealth reset_health(const Device& device, std::chrono::system_clock::time_p
 
 }  // namespace
 
-// Rules that do not fit what the module declares are refused together: those before stay in force, or at first the
-// module's own. A device whose rules are wrong is better than none.
+// Rules that do not fit the module's declarations are refused together: the previous rules stay in force, or at first
+// the module's own. A device with wrong rules is better than none.
 void Supervisor::update_rules() {
   static const std::vector<CauseDeclaration> kNone;
   const auto& declared = identity_ ? identity_->causes : kNone;
@@ -49,7 +49,7 @@ void Supervisor::tell_health(HealthNews news) {
   if (news == HealthNews::kState) heal_devices();
 }
 
-// Not in the loop of run(), which a call of the module may hold up.
+// A timer of its own: a call of the module may block the loop of run().
 void Supervisor::set_health_timer() {
   const Instant due = health_.due();
   if (health_due_.pending() && health_timer_ <= due) return;
@@ -58,7 +58,8 @@ void Supervisor::set_health_timer() {
   health_due_.call_at(due, [this] { tell_health(health_.advance()); });
 }
 
-// Until the other device is released: its claim has the health of the name, and its containers may reach this device.
+// Lasts until the other device is released: its claim has the health of the name, and its containers may reach this
+// device.
 std::optional<CauseHealth> Supervisor::health_while_replaced(const Device& device) const {
   if (!listener_.replaced) return std::nullopt;
   std::string why = listener_.replaced(config().name, device);
@@ -94,7 +95,7 @@ DeviceHealth Supervisor::reported_health(const Device& device) const {
 
 // -- operators -------------------------------------------------------------------------------------------------------
 
-// Also one that is not listed, but whose partitions are.
+// Also finds an unlisted device whose partitions are listed.
 Result<Device> Supervisor::find_device(const std::string& name_or_id) const {
   const Device* partition = nullptr;
   if (snapshot())
@@ -110,7 +111,7 @@ Result<Device> Supervisor::find_device(const std::string& name_or_id) const {
 Task<Result<std::string>> Supervisor::execute(DeviceCommand command) {
   auto device = find_device(command.device);
   if (!device) {
-    // One that is gone may have a cordon or a cause that nobody wants any more.
+    // A device that is gone may have an obsolete cordon or cause.
     auto absent = health_.find_device(command.device);
     const bool is_end = command.verb == DeviceVerb::kUncordon || command.verb == DeviceVerb::kClear;
     if (!absent || !is_end) co_return std::unexpected(device.error());
@@ -185,7 +186,7 @@ Task<Result<std::string>> Supervisor::reset(DeviceCommand command, Device device
 
 Task<void> Supervisor::run_reset(DeviceCommand command, Device device, OneShot<Status> done) {
   const auto instance = module_;
-  being_reset_ = device.id;  // from now on no claim gets it
+  being_reset_ = device.id;  // from now on claims cannot get it
   const Status counted = co_await health_.count_reset(device.id);
   if (!counted && command.by == kRemedy) {
     log_limited(LogLevel::kWarn, "reset " + config().name,
@@ -211,7 +212,7 @@ Task<void> Supervisor::run_reset(DeviceCommand command, Device device, OneShot<S
   done.set(outcome);
 }
 
-// Resets one device that a rule wants to have reset and that is free, and looks again.
+// Resets one free device that a rule requires to be reset, and schedules the next check.
 void Supervisor::heal_devices() {
   if (healing_.pending() || life_.stop_requested()) return;
   const auto wanted = health_.resets_wanted();

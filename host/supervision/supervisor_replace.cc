@@ -1,4 +1,4 @@
-// How a supervisor replaces an instance by one of a new file or configuration, and how it drains.
+// Replaces an instance by one of a new file or configuration, and drains.
 #include "host/config/options.h"
 #include "host/core/log.h"
 #include "host/supervision/supervisor.h"
@@ -26,7 +26,7 @@ void Supervisor::drain(std::string why) {
 
 void Supervisor::end_drained() {
   if (draining().empty() || !module_) return;
-  last_good_build_ = nullptr;  // nothing is left to release, and no file to start from
+  last_good_build_ = nullptr;  // no claim is left to release, and no file to start from
   served_id_.clear();
   life_.lose(Error{Code::kUnavailable, draining()});
   wakeup_.wake();
@@ -36,7 +36,7 @@ Task<void> Supervisor::try_replacement() {
   const ModuleConfig tried = life_.begin_trial();
   const auto build = co_await stage(tried);
   if (!build) co_return refuse(build.error());
-  // Nothing of a file that was only touched runs: its constructors may reset hardware.
+  // A file that was only touched must not run: its constructors may reset hardware.
   const bool same_file = (*build)->sha256 == identity_->sha256;
   if (same_file && same_instance(tried, config())) co_return life_.confirm_file();
   if (same_file && identity_->has_configure && differs_in_live_options_only(config(), tried, identity_->options)) {
@@ -62,8 +62,8 @@ Task<void> Supervisor::try_replacement() {
     refuse(devices.error());
 }
 
-// Gives the running instance the new values of its live options. False if it does not say whether it takes them; then
-// only a new instance is sure to have them.
+// Gives the running instance the new values of its live options. Returns false if the module did not reply; then only a
+// new instance is certain to have them.
 Task<bool> Supervisor::try_options(ModuleConfig tried) {
   auto options = checked_options(tried, identity_->options);
   if (!options) {
@@ -116,7 +116,7 @@ Task<Result<SnapshotPtr>> Supervisor::try_out(std::shared_ptr<Module> next) {
   co_return devices;
 }
 
-// New calls go to the new instance at once, where they queue behind its reconcile; the old one ends those that it has.
+// New calls go to the new instance at once, where they queue behind its reconcile; the old one ends its open calls.
 Task<bool> Supervisor::take_over(std::shared_ptr<Module> next, SnapshotPtr devices) {
   if (listener_.fault) listener_.fault(FaultPoint::kBeforeTakeOver);
   const ModuleConfig before = config();
@@ -143,7 +143,7 @@ Task<bool> Supervisor::take_over(std::shared_ptr<Module> next, SnapshotPtr devic
   co_return reconciled.has_value();
 }
 
-// Two builds of one version differ in their digests only.
+// Two builds of one version differ only in their digests.
 void Supervisor::log_take_over(const ModuleIdentity& next) const {
   const bool new_file = next.sha256 != identity_->sha256;
   const std::string what = fmt::format("a new {} of the module is taken over", new_file ? "file" : "configuration");

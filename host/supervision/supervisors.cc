@@ -105,7 +105,7 @@ Task<void> Supervisors::tidy() {
   for (const Entry& entry : all_)
     if (!entry.removed && is_drained(entry)) entry.supervisor->end_drained();
   const auto may_go = [this](const Entry& entry) { return entry.removed && is_drained(entry); };
-  // Looks each time again: the configuration may change while a module stops.
+  // Searches again each time: the configuration may change while a module stops.
   for (auto next = std::ranges::find_if(all_, may_go); !stopping_ && next != all_.end();
        next = std::ranges::find_if(all_, may_go)) {
     const std::unique_ptr<Supervisor> leaving = std::move(next->supervisor);

@@ -1,4 +1,4 @@
-// All modules of the host: those that are configured, and those that were removed and still drain.
+// All modules of the host: the configured ones, and removed ones that still drain.
 #pragma once
 
 #include <filesystem>
@@ -22,20 +22,20 @@ class Supervisors {
     QuiesceMarks& quiesced;
     HealthStore& health;
     Supervisor::Listener listener;
-    // The modules, their rules or the reason why one drains have changed. In the order of all().
+    // The modules, their rules or a reason to drain have changed. In the order of all().
     std::function<void(const std::vector<const Supervisor*>& modules)> arranged;
-    // How many claims hold devices of the module.
+    // Returns the number of claims that hold devices of the module.
     std::function<std::size_t(const std::string& module)> held;
   };
-  // None before configure().
+  // Empty before configure().
   Supervisors(Environment environment, std::vector<std::filesystem::path> modules_dirs);
 
-  // The modules from now on. The others drain; one that drained and is configured again goes on. `plan` tells which
-  // ones got another name.
+  // Sets the modules. The others drain; a draining one that is configured again continues. `plan` lists the renamed
+  // ones.
   void configure(const Config& config, const ConfigPlan& plan);
-  // Until stop().
+  // Runs until stop().
   Task<void> watch_files() { return files_.run(); }
-  // Stops the modules that drain and hold nothing. To be repeated while untidy().
+  // Stops draining modules without holders. Repeat it while untidy().
   Task<void> tidy();
   bool untidy() const;
   // Tries every refused configuration and file again. Returns the names of the modules.
@@ -44,14 +44,14 @@ class Supervisors {
   Task<void> wait_until_decided(std::vector<std::string> modules, Instant deadline);
   // Returns when no call of any module is open, or at `deadline`.
   Task<void> finish_calls(Instant deadline);
-  // Stops all modules at the same time, so that the slowest one decides how long it takes. No configure() may follow.
+  // Stops all modules at the same time, so that the slowest one determines the time. configure() must not follow.
   Task<void> stop();
 
-  // In the order of the configuration, then those that drain.
+  // Returns the configured modules in their order, then the draining ones.
   std::vector<const Supervisor*> all() const;
-  // By the name in the configuration; null if there is none.
+  // Finds a module by its name in the configuration; null if there is none.
   Supervisor* find(const std::string& name) const;
-  // Why it drains and what it waits for, for people; empty if it does not drain.
+  // Returns the reason for draining and the holders it waits for, for people; empty if it does not drain.
   std::string draining(const Supervisor& supervisor) const;
 
  private:
@@ -72,7 +72,7 @@ class Supervisors {
   const Environment environment_;
   std::vector<Entry> all_;
   ModuleFiles files_;
-  std::vector<OneShot<bool>> waiters_;  // of wait_until_decided(): each looks again when its event comes
+  std::vector<OneShot<bool>> waiters_;  // callers of wait_until_decided(): each checks again when its event comes
   bool stopping_ = false;
 };
 

@@ -5,7 +5,7 @@
 namespace cardcage {
 namespace {
 
-// What no instance sees, so that it counts at once.
+// Copies the settings that no instance sees, which take effect at once.
 void take_rules(const ModuleConfig& from, ModuleConfig& to) {
   to.health = from.health;
   to.attributes = from.attributes;
@@ -18,7 +18,7 @@ void take_rules(const ModuleConfig& from, ModuleConfig& to) {
 void TargetConfig::configure(ModuleConfig config) {
   take_rules(config, running_);
   if (same_instance(config, running_)) {
-    running_.options = std::move(config.options);  // for their positions in the file
+    running_.options = std::move(config.options);  // takes their new positions in the file
     candidate_.reset();
     refused_.reset();
     return;
@@ -65,7 +65,7 @@ const ModuleConfig& TargetConfig::begin_start() {
   return running_;
 }
 
-// The candidate and not the trial: its rules may have changed since the trial began.
+// Uses the candidate instead of the trial: its rules may have changed since the trial began.
 void TargetConfig::adopt_candidate() {
   if (candidate_) running_ = *std::exchange(candidate_, std::nullopt);
   refused_.reset();

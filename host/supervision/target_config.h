@@ -1,4 +1,4 @@
-// The configuration that one module runs with, and the one that is to replace it.
+// The configuration that one module runs with, and the candidate to replace it.
 //
 //   no candidate --configure(another)--> candidate --begin_trial()--> on trial
 //
@@ -25,16 +25,16 @@ class TargetConfig {
   const ModuleConfig& running() const { return running_; }
   const ModuleConfig& wanted() const { return candidate_ ? *candidate_ : running_; }
   bool has_candidate() const { return candidate_.has_value(); }
-  // Why the wanted configuration does not run; nothing while it does, or while that is not known yet.
+  // Explains why the wanted configuration does not run; nothing while it runs, or while that is not known yet.
   const std::optional<Error>& refused() const { return refused_; }
   bool trial_requested() const { return requested_; }
   bool undecided() const { return requested_ || trial_ || (candidate_ && !refused_); }
-  // True if another configuration is wanted now than the one on trial.
+  // Returns true if the wanted configuration is not the one on trial any more.
   bool trial_is_outdated() const { return !same_instance(*trial_, wanted()); }
 
-  // The wanted configuration from now on. Rules count at once; the rest needs a new instance, and so a trial.
+  // Sets the wanted configuration. Rules take effect at once; all else needs a new instance, and so a trial.
   void configure(ModuleConfig config);
-  // The module's file may have changed, or somebody wants another try.
+  // The module's file may have changed, or an operator wants another try.
   void request_trial() { requested_ = true; }
 
   // Returns the configuration to try.
@@ -43,11 +43,11 @@ class TargetConfig {
   void accept_trial();
   void refuse_trial(const Error& why);
   void drop_trial() { trial_.reset(); }
-  // The trial that was accepted last has failed after all. `before` is what ran until then.
+  // The last accepted trial has failed after all. `before` ran until then.
   void take_back(ModuleConfig before, const Error& why);
 
-  // While no instance runs, a start takes the place of a requested trial: there is nothing to lose. Returns the
-  // configuration to start with.
+  // While no instance runs, a start replaces a requested trial: there is nothing to lose. Returns the configuration to
+  // start with.
   const ModuleConfig& begin_start();
 
  private:
@@ -55,7 +55,7 @@ class TargetConfig {
 
   ModuleConfig running_;
   std::optional<ModuleConfig> candidate_;  // never the same instance as running_
-  std::optional<Error> refused_;           // of candidate_
+  std::optional<Error> refused_;           // refusal of candidate_
   std::optional<ModuleConfig> trial_;
   bool requested_ = false;
 };
