@@ -1,4 +1,4 @@
-// Why there are no devices to show, and why hardware is not a device.
+// Explains an empty list of devices, and hardware that is not a device.
 #pragma once
 
 #include <string>
@@ -7,14 +7,14 @@
 
 namespace cardcage {
 
-// "no devices", and which modules do not run and have listed none: all, or the one that `module` names.
+// Returns "no devices" with the modules that do not run and have listed none: all, or the one named by `module`.
 std::string no_devices_text(const Session& session, const std::string& module);
 
-// "2 pieces of hardware are not offered; see …", or nothing if all that modules found is offered. `module` as above.
+// Returns "2 pieces of hardware are not offered; see …"; nothing if all found hardware is offered. `module` as above.
 std::string not_offered_hint(const Session& session, const std::string& module);
-// ": it is not offered: REASON", or nothing if no module has found hardware of this name.
+// Returns ": it is not offered: REASON"; nothing if no module has found hardware of this name.
 std::string not_offered_reason(const Session& session, const std::string& name);
-// The hardware that modules found and do not offer, as a table or as JSON. `module` as above.
+// Prints the hardware that modules found and do not offer, as a table or as JSON. `module` as above.
 Status show_not_offered(const Session& session, const std::string& module);
 
 }  // namespace cardcage

@@ -16,8 +16,8 @@ namespace {
 constexpr std::string_view kStartIt = "start it with 'systemctl start cardcage', or name another socket with --socket";
 constexpr std::chrono::seconds kConnectLimit{3};
 constexpr std::chrono::milliseconds kConnectRetry{50};
-constexpr std::string_view kDeadlineMessage = "Deadline Exceeded";  // of gRPC itself
-constexpr int kMaxResponse = 64 * 1024 * 1024;                      // thousands of claims
+constexpr std::string_view kDeadlineMessage = "Deadline Exceeded";  // gRPC's own message
+constexpr int kMaxResponse = 64 * 1024 * 1024;                      // enough for thousands of claims
 
 std::unexpected<Error> cannot_connect(int error_number, const std::filesystem::path& socket) {
   switch (error_number) {
@@ -25,7 +25,8 @@ std::unexpected<Error> cannot_connect(int error_number, const std::filesystem::p
     case ENOTDIR:
       return fail(Code::kUnavailable, "cardcage is not running: no socket at {}; {}", socket.native(), kStartIt);
     case ECONNREFUSED:
-      return fail(Code::kUnavailable, "cardcage is not running: nobody listens on {}; {}", socket.native(), kStartIt);
+      return fail(Code::kUnavailable, "cardcage is not running: no process listens on {}; {}", socket.native(),
+                  kStartIt);
     case EACCES:
     case EPERM:
       return fail(Code::kPermissionDenied, "permission denied on {}; run cagectl as root, or as the user of cardcage",
@@ -38,7 +39,7 @@ std::unexpected<Error> cannot_connect(int error_number, const std::filesystem::p
   }
 }
 
-// A blocking connect(2) would wait without a limit while the daemon is stopped and the queue of its socket is full.
+// Connects with a limit: connect(2) would block while the daemon is stopped and the queue of its socket is full.
 Result<UniqueFd> connect_to(const std::filesystem::path& socket) {
   const auto address = unix_address(socket);
   if (!address) return std::unexpected(address.error());
@@ -72,11 +73,11 @@ Error AdminConnection::explain(const grpc::Status& status) {
     admin::v1::GetStatusResponse daemon;
     if (!stub_->GetStatus(&context, {}, &daemon).ok())
       return {code, fmt::format("the server at {} is not cardcage", socket_.native())};
-    if (status.error_message().empty())  // not one of the daemon's own
+    if (status.error_message().empty())  // not an error of the daemon
       return {code, fmt::format("cardcage {} does not know this command of cagectl {}; use the cagectl of its version",
                                 daemon.version(), version())};
   }
-  // The daemon responds with this code, too, and then says what was late.
+  // The daemon responds with this code, too, with its own message.
   if (code == Code::kDeadlineExceeded && status.error_message() == kDeadlineMessage)
     return {Code::kUnavailable,
             fmt::format("cardcage at {} does not respond in time; look at its log, or restart it", socket_.native())};

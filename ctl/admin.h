@@ -12,12 +12,12 @@
 
 namespace cardcage {
 
-// The daemon responds to a command within the command's own limit, or this much later if it has to undo something.
+// The daemon responds to a command within the command's own limit, or this much later if it must undo something.
 constexpr std::chrono::seconds kCommandReserve{15};
 
 class AdminConnection {
  public:
-  // kUnavailable if the daemon is not running, kPermissionDenied if the caller may not open the socket.
+  // Fails with kUnavailable if the daemon is not running, kPermissionDenied if the caller may not open the socket.
   static Result<AdminConnection> open(const std::filesystem::path& socket);
 
   template <class Request, class Response>

@@ -59,7 +59,7 @@ void append_edits(json::object& merged, const json::object& owner) {
   }
 }
 
-// "env  GPU=0", "deviceNodes  /dev/gpu0", "mounts  /host -> /container".
+// Formats "env  GPU=0", "deviceNodes  /dev/gpu0", "mounts  /host -> /container".
 std::string edit_text(const json::value& edit) {
   if (edit.is_string()) return std::string(edit.get_string());
   if (!edit.is_object()) return json::serialize(edit);
@@ -82,7 +82,7 @@ Result<json::object> merged_edits(std::span<const fs::path> folders, const std::
   for (const std::string& id : cdi_ids) {
     const std::size_t equals = std::min(id.find('='), id.size());
     const json::object* device = nullptr;
-    // Backwards, because the last folder wins.
+    // In reverse order, because the last folder wins.
     for (auto spec = specs.rbegin(); spec != specs.rend() && !device; ++spec) {
       device = device_of(*spec, std::string_view(id).substr(0, equals),
                          std::string_view(id).substr(std::min(id.size(), equals + 1)));

@@ -11,12 +11,12 @@
 
 namespace cardcage {
 
-// Returns a containerEdits object of the CDI specification. Reads the *.json files of `folders`; later folders win. An
-// id that no file has is an error.
+// Returns a containerEdits object of the CDI specification. Reads the *.json files of `folders`; later folders win.
+// Fails for an id that is not in any file.
 Result<boost::json::object> merged_edits(std::span<const std::filesystem::path> folders,
                                          const std::vector<std::string>& cdi_ids);
 
-// One line per edit, for people: "env  GPU=0".
+// Prints one line per edit, for people: "env  GPU=0".
 void print_edits(const boost::json::object& edits, std::size_t indent);
 
 }  // namespace cardcage

@@ -14,7 +14,7 @@ namespace json = boost::json;
 
 constexpr std::size_t kMaxFileSize = 64u << 20;
 
-// The member, or null if `value` is no object or lacks it.
+// Returns the member, or null if `value` is not an object or lacks it.
 const json::value& member(const json::value& value, std::string_view name) {
   static const json::value nothing;
   const auto* object = value.if_object();

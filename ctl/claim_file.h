@@ -1,4 +1,4 @@
-// The ResourceClaims of a file, as `kubectl get resourceclaim -o json` writes them.
+// Reads ResourceClaims from a file, as `kubectl get resourceclaim -o json` writes them.
 #pragma once
 
 #include <filesystem>
@@ -13,12 +13,12 @@ namespace cardcage {
 
 struct FileClaim {
   ClaimRef ref;
-  std::vector<std::string> drivers;  // in its allocation, each once; empty if it is not allocated
+  std::vector<std::string> drivers;  // drivers of its allocation, each once; empty if it is not allocated
 };
 
-// One ResourceClaim, or a list of them.
+// Parses one ResourceClaim, or a list of them.
 Result<std::vector<FileClaim>> parse_claims(std::string_view text);
-// "-" reads stdin.
+// The file "-" is stdin.
 Result<std::vector<FileClaim>> read_claims(const std::filesystem::path& file);
 
 }  // namespace cardcage

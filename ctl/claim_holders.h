@@ -1,4 +1,4 @@
-// Who has the devices of a claim, for tables.
+// The holders of a claim's devices, for tables.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct ClaimHolder {
 };
 std::vector<ClaimHolder> holders_of(const admin::v1::Claim& claim);
 
-// "gpu-0, gpu-1"
+// Returns "gpu-0, gpu-1".
 std::string device_names(const admin::v1::Claim& claim);
 
 }  // namespace cardcage

@@ -9,7 +9,7 @@
 namespace cardcage {
 namespace {
 
-// The kind of `cagectl names` that completes the value; empty = file names.
+// Returns the kind of `cagectl names` that completes the value; empty = file names.
 std::string names_for(const CLI::Option& option) {
   const std::string kind = option.get_positional() ? option.get_single_name() : option.get_type_name();
   if (kind == "MODULE") return "modules";
@@ -26,7 +26,7 @@ std::vector<const CLI::App*> commands_of(const CLI::App& app) {
   return commands;
 }
 
-// A command, or a command of a command: "status", "module quiesce".
+// A command or subcommand: "status", "module quiesce".
 struct Phrase {
   std::string text;
   const CLI::App* command;
@@ -54,7 +54,7 @@ std::vector<std::string> command_names(const std::vector<const CLI::App*>& comma
   return names;
 }
 
-// The words that may follow a subcommand: options, choices, and names to be asked for.
+// Returns the words that may follow a subcommand: options, choices, and calls for names.
 std::string bash_words(const CLI::App& command, const std::vector<std::string>& global) {
   auto words = long_names(command);
   for (const std::string& name : global)
@@ -88,7 +88,7 @@ std::string bash_script(const CLI::App& app) {
   for (const auto& [phrase, command] : phrases_of(app)) {
     add_values(*command, "\"" + phrase);
     words += fmt::format("      \"{}\") words=\"{}\" ;;\n", phrase, bash_words(*command, global));
-    const std::string seen = phrase.contains(' ') ? phrase : " " + phrase;  // behind the command before it
+    const std::string seen = phrase.contains(' ') ? phrase : " " + phrase;  // after its parent command
     cases += fmt::format("{}\"{}\"", cases.empty() ? "" : "|", seen);
   }
   return fmt::format(R"(_cagectl() {{

@@ -73,8 +73,8 @@ void add_device(CLI::App& app, Session& session) {
   clear.command.add_option("CAUSE", clear.options.cause, "as 'cagectl health NAME' shows it")->required();
   const Added reset = add_device_verb(
       *command, session, "reset",
-      "have the module reset the device and its partitions; refused while somebody holds one", &Stub::ResetDevice);
-  reset.command.add_flag("--force", reset.options.force, "reset it although somebody holds it, who loses it");
+      "have the module reset the device and its partitions; refused while one of them is held", &Stub::ResetDevice);
+  reset.command.add_flag("--force", reset.options.force, "reset it even if it is held; its holder loses it");
   reset.command.add_option("--timeout", reset.options.limit, "how long the reset may take")
       ->check(check_duration)
       ->type_name("DURATION")

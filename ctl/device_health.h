@@ -1,4 +1,4 @@
-// How the health of a device is shown.
+// Formats the health of a device.
 #pragma once
 
 #include <boost/json/array.hpp>
@@ -8,21 +8,21 @@
 
 namespace cardcage {
 
-// Of a device, or of a cause.
+// For a device or a cause.
 template <class Message>
 bool is_healthy(const Message& message) {
   return message.health_state() == admin::v1::HEALTH_STATE_HEALTHY;
 }
 
-// "unhealthy (XidError), cordoned"
+// Returns "unhealthy (XidError), cordoned".
 std::string health_text(const admin::v1::Device& device);
-// "by alice since 2027-01-15T08:00:00Z: loose cable"; "" unless it is cordoned
+// Returns "by alice since 2027-01-15T08:00:00Z: loose cable"; "" unless the device is cordoned.
 std::string cordon_text(const admin::v1::Device& device);
-// "91.5 Cel"; the unit of a plain number, "1", is left out
+// Returns "91.5 Cel"; omits the unit of a plain number, "1".
 std::string value_text(double value, const std::string& unit);
-// "Ecc unhealthy (RowRemap) since 2027-01-15T08:00:00Z, value 3, quarantined, taint NoSchedule: bank 3"
+// Returns "Ecc unhealthy (RowRemap) since 2027-01-15T08:00:00Z, value 3, quarantined, taint NoSchedule: bank 3".
 std::string cause_text(const admin::v1::Cause& cause, const std::string& unit = "");
-// "NoSchedule", or "example.com/ecc=Dbe:NoExecute" if the key was chosen
+// Returns "NoSchedule", or "example.com/ecc=Dbe:NoExecute" if the key was chosen.
 std::string taint_text(const std::string& key, const std::string& value, const std::string& effect);
 
 boost::json::value health_json(const admin::v1::Device& device);

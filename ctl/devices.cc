@@ -25,7 +25,7 @@ struct DeviceQuery {
   }
 };
 
-// Protobuf maps are unordered.
+// Sorts a protobuf map, which is unordered.
 template <class Map>
 auto sorted(const Map& map) {
   return std::map<std::string, typename Map::mapped_type>(map.begin(), map.end());
@@ -41,7 +41,7 @@ json::value policy_json(const admin::v1::RequestPolicy& policy) {
           {"step", text_json(policy.step())}};
 }
 
-// "1 by default, one of 1, 2, 4", "2Gi by default, 1Gi to 8Gi in steps of 1Gi"
+// Returns "1 by default, one of 1, 2, 4" or "2Gi by default, 1Gi to 8Gi in steps of 1Gi".
 std::string policy_text(const admin::v1::RequestPolicy& policy) {
   std::string text = policy.default_amount() + " by default";
   if (policy.values_size() > 0) text += fmt::format(", one of {}", fmt::join(policy.values(), ", "));
@@ -103,7 +103,7 @@ void print_table(const std::vector<admin::v1::Device>& devices) {
   table.print();
 }
 
-// "a pod waits for Attached, or gets another device if AttachFailed; its claim stays on this node"
+// Returns "a pod waits for Attached, or gets another device if AttachFailed; its claim stays on this node".
 std::string binding_text(const admin::v1::Device& device) {
   const admin::v1::Binding& binding = device.binding();
   if (!device.has_binding()) return "";
@@ -111,7 +111,7 @@ std::string binding_text(const admin::v1::Device& device) {
                      fmt::join(binding.failures(), " or "), binding.to_node() ? "; its claim stays on this node" : "");
 }
 
-// A module that tells no causes apart has said everything with the health of the device.
+// Returns false for a module without separate causes, whose statement is the health of the device.
 bool tells_causes(const admin::v1::Device& device) {
   return device.causes_size() > 1 || (device.causes_size() == 1 && !device.causes(0).name().empty());
 }

@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kInfoTimeout{2};  // the kubelet waits one second for GetInfo
 
-// The sockets in the registration folder, newest first: the kubelet prefers the newest instance.
+// Returns the sockets in the registration folder, newest first: the kubelet prefers the newest instance.
 std::vector<fs::path> registration_sockets(const fs::path& kubelet_root) {
   std::vector<std::pair<fs::file_time_type, fs::path>> found;
   std::error_code problem;
@@ -44,8 +44,8 @@ RegisteredDriver driver_at(const fs::path& socket, const api::registration::Plug
 
 std::unexpected<Error> silent_error(std::string_view subject, const std::vector<std::string>& sockets) {
   return fail(Code::kUnavailable,
-              "{}, but nobody answered within {} s at {} in plugins_registry; look at the log of its daemon", subject,
-              kInfoTimeout.count(), fmt::join(sockets, ", "));
+              "{}, but no process responded within {} s at {} in plugins_registry; look at the log of its daemon",
+              subject, kInfoTimeout.count(), fmt::join(sockets, ", "));
 }
 
 }  // namespace

@@ -12,25 +12,25 @@ namespace cardcage {
 
 struct RegisteredDriver {
   std::string name;
-  std::filesystem::path service;      // its DRA socket
+  std::filesystem::path service;      // the driver's DRA socket
   std::vector<std::string> versions;  // "v1.DRAPlugin", ...
 };
 
-// Where to look, for the commands that play a kubelet.
+// Search paths of the commands that act as a kubelet.
 struct DriverSearch {
   std::filesystem::path kubelet_root = "/var/lib/kubelet";
-  std::filesystem::path service;  // if not empty, this socket serves any driver name
+  std::filesystem::path service;  // if set, this socket serves any driver name
 
   void add_options(CLI::App& command);
-  // kUnavailable if no driver has that name.
+  // Fails with kUnavailable if no driver has that name.
   Result<RegisteredDriver> find(const std::string& driver) const;
-  // The only driver; an error that names them if there are several.
+  // Returns the only driver; fails with their names if there are several.
   Result<RegisteredDriver> only() const;
 
  private:
   struct Found {
     std::vector<RegisteredDriver> drivers;  // newest socket first
-    std::vector<std::string> silent;        // sockets that somebody serves without an answer
+    std::vector<std::string> silent;        // served sockets that do not respond
   };
   Found search() const;
 };

@@ -34,7 +34,7 @@ std::string device_state_text(const admin::v1::Device& device) {
                      device.has_cordon() ? ", cordoned" : "");
 }
 
-// A device that is only cordoned has no cause that counts.
+// Lists the causes in effect. A device that is only cordoned has none.
 std::vector<std::string> summary(const admin::v1::Device& device) {
   if (is_healthy(device)) {
     const admin::v1::Cordon& cordon = device.cordon();
@@ -80,7 +80,7 @@ Status show_all(const Session& session, const HealthOptions& options) {
   return {};
 }
 
-// Null if no module lists it.
+// Returns null if no module lists the device.
 Result<const admin::v1::Device*> find(const admin::v1::ListDevicesResponse& list, const HealthOptions& options) {
   const admin::v1::Device* found = nullptr;
   for (const auto& device : list.devices()) {
@@ -101,7 +101,7 @@ std::unexpected<Error> unknown_device(const admin::v1::ListDevicesResponse& list
               nearest_hint(name, known));
 }
 
-// An event that concerns the device and none of its causes has no state.
+// Returns whether the event concerns a cause: an event about the device itself has no state.
 bool is_of_cause(const admin::v1::HealthEvent& event) {
   switch (event.event_kind()) {
     case admin::v1::HEALTH_EVENT_KIND_BEGAN:
@@ -141,7 +141,7 @@ void print_events(const admin::v1::ListHealthEventsResponse& history) {
   table.print(2);
 }
 
-// What an operator has to do before all is well again.
+// Prints the operator's steps to make the device healthy again.
 void print_next_steps(const admin::v1::Device& device) {
   for (const auto& cause : device.causes()) {
     if (!cause.quarantined()) continue;
@@ -155,7 +155,7 @@ void print_next_steps(const admin::v1::Device& device) {
                printable(device.name()));
 }
 
-// The units of values stand in the rules.
+// Returns the unit of the cause's values, which is in the rules.
 std::string unit_of(const admin::v1::ListHealthRulesResponse& rules, const std::string& cause) {
   for (const auto& module : rules.modules())
     for (const auto& rule : module.rules())

@@ -14,7 +14,7 @@ std::string time_text(std::int64_t milliseconds) { return format_duration(std::c
 
 double seconds(std::int64_t milliseconds) { return static_cast<double>(milliseconds) / 1000; }
 
-// ">= 90 Cel, clear at 85"
+// Returns ">= 90 Cel, clear at 85".
 std::string limit_text(const admin::v1::HealthRule& rule) {
   if (!rule.has_limit()) return "";
   const admin::v1::HealthLimit& limit = rule.limit();
@@ -111,7 +111,7 @@ json::value module_rules_json(const admin::v1::ModuleHealthRules& module) {
   return {{"module", module.module()}, {"refused", text_json(module.refused())}, {"rules", std::move(rules)}};
 }
 
-// Each error of the configuration stands on a line of its own.
+// Prints each error of the configuration on a line of its own.
 void print_refusal(const admin::v1::ModuleHealthRules& module) {
   if (module.refused().empty()) return;
   fmt::print("warning: the rules of the configuration for module '{}' are refused, and the ones below are in force:\n",

@@ -1,4 +1,4 @@
-// cagectl import nvidia FILE, sriov FILE: the configuration of another device plugin or DRA driver as one of Cardcage.
+// cagectl import nvidia FILE, sriov FILE: converts the configuration of another device plugin or DRA driver.
 #include <cerrno>
 #include <climits>
 #include <cstdio>
@@ -27,7 +27,7 @@ constexpr const char* kExitCodes =
 
 // A program whose configuration can be imported.
 struct Importer {
-  const char *name, *author, *what, *about_file, *config;  // config: what the option --config chooses
+  const char *name, *author, *what, *about_file, *config;  // config: the meaning of the option --config
   ImportDraft (*import)(const YamlNode& document, const std::string& chosen, ImportRecord& record);
 };
 constexpr Importer kImporters[] = {
@@ -46,7 +46,7 @@ struct ImportOptions {
   std::filesystem::path output;
 };
 
-// A file, a pipe, or with "-" stdin.
+// Reads a file or a pipe, or stdin for "-".
 Result<std::string> read_input(const std::string& file) {
   std::ifstream opened;
   errno = 0;
@@ -61,7 +61,7 @@ Result<std::string> read_input(const std::string& file) {
   return text;
 }
 
-// Unlike write_file_atomically, it never replaces a file.
+// Never replaces a file, unlike write_file_atomically.
 Status write_new_file(const std::filesystem::path& path, const std::string& text) {
   std::FILE* file = std::fopen(path.c_str(), "wxe");
   if (file == nullptr && errno == EEXIST)
@@ -77,7 +77,7 @@ Status write_new_file(const std::filesystem::path& path, const std::string& text
 
 std::unexpected<Error> mistakes(const ConfigErrors& errors) {
   std::string text = errors.to_string();
-  text.pop_back();  // the last newline
+  text.pop_back();  // removes the last newline
   return fail(Code::kInvalidArgument, "{}", text);
 }
 

@@ -10,7 +10,7 @@
 namespace cardcage {
 namespace {
 
-constexpr std::size_t kMaxQuoted = 400;  // of a message or a path, which may quote the input
+constexpr std::size_t kMaxQuoted = 400;  // bytes of a message or path, which may quote the input
 
 std::string_view kind_of(const YamlNode& node) {
   switch (node.kind) {
@@ -26,7 +26,7 @@ std::string describe(const YamlNode& node) {
   return node.kind == YamlNode::Kind::kScalar ? fmt::format("'{}'", node.text) : std::string(kind_of(node));
 }
 
-// As YAML 1.1 reads them, which Kubernetes' tools do.
+// Reads a boolean as YAML 1.1, like Kubernetes' tools.
 std::optional<bool> boolean_of(const YamlNode& node) {
   if (node.quoted) return std::nullopt;
   for (const auto& [word, value] : std::initializer_list<std::pair<std::string_view, bool>>{
@@ -38,7 +38,7 @@ std::optional<bool> boolean_of(const YamlNode& node) {
 std::optional<std::int64_t> integer_of(const YamlNode& node) {
   std::int64_t number = 0;
   const char* end = node.text.data() + node.text.size();
-  const bool octal = node.text.size() > 1 && node.text.starts_with('0');  // in YAML 1.1, and decimal in YAML 1.2
+  const bool octal = node.text.size() > 1 && node.text.starts_with('0');  // octal in YAML 1.1, decimal in YAML 1.2
   const auto [stop, failed] = std::from_chars(node.text.data(), end, number);
   if (octal || node.quoted || failed != std::errc() || stop != end) return std::nullopt;
   return number;

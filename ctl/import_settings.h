@@ -1,4 +1,5 @@
-// What becomes of each setting of an imported file. A reader reports every key that it does not take, so none is lost.
+// Records the result for each setting of an imported file. A reader reports every key that it does not know, so none is
+// lost.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +15,13 @@
 
 namespace cardcage {
 
-// "a, b" at ',' gives "a" and " b".
+// Splits "a, b" at ',' into "a" and " b".
 std::vector<std::string> split(std::string_view text, char separator);
 
 enum class Fate : std::uint8_t {
   kTranslated,
-  kNotNeeded,      // Cardcage does it anyway, or has no use for it
-  kNote,           // translated, with a difference to know of
+  kNotNeeded,      // Cardcage always does it, or does not need it
+  kNote,           // translated, with a difference that the operator should know
   kNoCounterpart,  // lost; the text says what to do instead
   kUnknown,        // not a setting of this kind of file
 };
@@ -33,7 +34,7 @@ struct ImportedSetting {
   std::string text;
 };
 
-// A value with its place in the input.
+// A value with its position in the input.
 template <class T>
 struct Given {
   T value;
@@ -44,10 +45,10 @@ using GivenText = std::optional<Given<std::string>>;
 using GivenBool = std::optional<Given<bool>>;
 using GivenNode = std::optional<Given<const YamlNode*>>;
 
-// One run of an import: the settings, and the mistakes in the input.
+// The settings and input errors of one import.
 class ImportRecord {
  public:
-  // What has no position in the input is reported with `file` alone. `author` has documented the settings: "NVIDIA".
+  // Reports entries without a position with `file` alone. `author` documented the settings: "NVIDIA".
   ImportRecord(std::string file, std::string author) : file_(std::move(file)), author_(std::move(author)) {}
 
   void say(Fate fate, std::string_view path, SourcePosition position, std::string_view text);
@@ -65,7 +66,7 @@ class ImportRecord {
   const std::vector<ImportedSetting>& settings() const { return settings_; }
   const ConfigErrors& errors() const { return errors_; }
   bool failed() const { return !errors_.entries.empty(); }
-  // Something is lost, or may be.
+  // Returns true if a setting is or may be lost.
   bool is_incomplete() const;
 
  private:
@@ -75,7 +76,7 @@ class ImportRecord {
 };
 
 // Reads the settings of one map. A getter returns nothing if the key is missing or null, or if its value has the wrong
-// type, which is a mistake of the input. Its caller says what became of the value. Borrows the record and the document.
+// type, which is an input error. The caller records the result for the value. Borrows the record and the document.
 class SettingMap {
  public:
   // `node` is a map or null; a missing map reads as an empty one. `path` ends in '.' unless it is empty.
@@ -90,20 +91,20 @@ class SettingMap {
   GivenBool boolean(std::string_view key);
   std::optional<Given<std::int64_t>> integer(std::string_view key);
   std::optional<Given<std::vector<std::string>>> texts(std::string_view key);  // a list of texts
-  // A list of texts; a single text is a list, too, whose words are separated by commas.
+  // Reads a list of texts; a single text is a list of comma-separated words.
   std::optional<Given<std::vector<std::string>>> words(std::string_view key);
   SettingMap map(std::string_view key);
   std::vector<SettingMap> maps(std::string_view key);
 
-  // The keys, with all that is below them, are not needed.
+  // Marks the keys, with all that is below them, as not needed.
   void pass(std::initializer_list<std::string_view> keys, const std::string& reason);
-  // A switch whose function Cardcage lacks: it is lost if it is on.
+  // Reads a switch without a counterpart in Cardcage: the setting is lost if it is on.
   void lose_if_on(std::string_view key, const std::string& text);
-  // Reports the keys that nobody asked for, and those without a value. To be called last.
+  // Reports the keys that were not read, and those without a value. Call it last.
   void finish();
 
   const std::string& path() const { return path_; }
-  // Where the map is; names it in a mistake about a key that is missing.
+  // Returns the position of the map, for an error about a missing key.
   Given<std::string> place() const;
   ImportRecord& record() { return record_; }
 

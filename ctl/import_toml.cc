@@ -10,10 +10,10 @@
 namespace cardcage {
 namespace {
 
-constexpr std::size_t kMaxAligned = 60;  // a longer line does not move the comments of the others
+constexpr std::size_t kMaxAligned = 60;  // longer lines do not move the comments of others
 constexpr std::size_t kWidth = 110;
 
-// `words` in lines of comments, the first of which begins with `first`.
+// Wraps `words` into comment lines, the first of which begins with `first`.
 std::string wrapped(std::string_view first, const std::vector<std::string>& words) {
   std::string text(first);
   std::size_t width = text.size();
@@ -30,7 +30,7 @@ std::string wrapped(std::string_view first, const std::vector<std::string>& word
   return text + "\n";
 }
 
-// Settings with the same text share a paragraph: "migStrategy, gdsEnabled: is off".
+// Joins settings with the same text in one paragraph: "migStrategy, gdsEnabled: is off".
 std::string paragraphs(const std::vector<ImportedSetting>& settings, Fate fate) {
   std::vector<std::pair<std::string, std::string>> groups;  // text, paths
   for (const ImportedSetting& setting : settings) {

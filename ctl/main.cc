@@ -1,4 +1,4 @@
-// cagectl: inspects and controls a running cardcage, and can play the kubelet for it.
+// cagectl: inspects and controls a running cardcage, and can act as its kubelet.
 #include <clocale>
 
 #include "ctl/print.h"
@@ -39,14 +39,14 @@ void add_commands(CLI::App& app, Session& session) {
       "Exit codes: 0 ok, 1 error, 2 wrong usage, 3 the daemon or driver does not respond, 4 an import lost settings.");
 }
 
-// The innermost subcommand that was named.
+// Returns the innermost subcommand named.
 const CLI::App& named_command(const CLI::App& app) {
   const auto named = app.get_subcommands();
   return named.empty() ? app : named_command(*named.front());
 }
 
-// "unknown command 'statu' (did you mean 'status'?)" about the first word that no command or option takes; empty if
-// there is none, or no word is near it.
+// Returns "unknown command 'statu' (did you mean 'status'?)" for the first word that no command or option takes; empty
+// without such a word, or if no word is near it.
 std::string nearest_word(const CLI::App& app) {
   const std::vector<std::string> unknown = app.remaining(true);
   if (unknown.empty()) return "";

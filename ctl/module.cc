@@ -38,10 +38,10 @@ struct ModuleCommandOptions {
   std::string limit = "30s";
 };
 
-// The claims that hold devices of the module, or the device that the command was for and its partitions.
+// Returns the claims that hold devices of the module, or the device of the command and its partitions.
 std::vector<admin::v1::Claim> claims_of(const admin::v1::ListClaimsResponse& list, const ModuleCommandOptions& options,
                                         const admin::v1::ListDevicesResponse& devices) {
-  std::set<std::string> ids, users;  // users: UIDs of claims, and ids of devices of resources
+  std::set<std::string> ids, users;  // users: UIDs of claims, and device ids of resources
   for (const auto& device : devices.devices())
     if (device.module() == options.module && (device.name() == options.device || device.id() == options.device))
       ids.insert(device.id());

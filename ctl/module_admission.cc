@@ -1,4 +1,4 @@
-// cagectl module admission MODULE: what the module declares of its parameters, as a policy of the API server.
+// cagectl module admission MODULE: makes an API server policy from the module's declared parameters.
 #include <algorithm>
 #include <set>
 
@@ -30,7 +30,7 @@ struct AdmissionOptions {
 OptionDeclaration declaration_of(const admin::v1::Option& option) {
   OptionDeclaration declaration;
   declaration.name = option.name();
-  declaration.type = static_cast<OptionType>(option.value_type());  // both count as the module ABI does
+  declaration.type = static_cast<OptionType>(option.value_type());  // both enums have the numbers of the module ABI
   declaration.required = option.required();
   declaration.class_only = option.class_only();
   declaration.quantity = option.quantity();
@@ -52,7 +52,7 @@ DeclaredParams declared_by(const admin::v1::Module& module) {
   return declared;
 }
 
-// The module itself, and the others that serve the driver.
+// Returns the parameters of the module and of the others that serve the driver.
 Result<std::vector<DeclaredParams>> declared_for(const std::string& driver, const std::string& name,
                                                  const admin::v1::ListModulesResponse& list) {
   std::vector<DeclaredParams> declared;

@@ -24,7 +24,7 @@ namespace json = boost::json;
 constexpr const char* kCheckFooter =
     "The module runs in a cardcage-worker, several times. The check prepares and unprepares two devices for claims of "
     "its\n"
-    "own, which changes real hardware: name those that nobody uses with --device, or use --no-prepare.\n"
+    "own, which changes real hardware: name unused ones with --device, or use --no-prepare.\n"
     "Exit codes: 0 no rule failed, 1 a rule failed or nothing could be checked, 2 wrong usage or a file that cannot be "
     "read.";
 
@@ -44,7 +44,7 @@ std::string_view word_of(Verdict verdict) {
   return "";
 }
 
-// The findings to show, failures first.
+// Returns the findings to show, failures first.
 std::vector<Finding> shown_findings(const Report& report, bool only_failed) {
   const auto failed = [](const Finding& finding) { return finding.outcome.verdict == Verdict::kFail; };
   std::vector<Finding> findings;
@@ -53,9 +53,10 @@ std::vector<Finding> shown_findings(const Report& report, bool only_failed) {
   return findings;
 }
 
-// Checks that are skipped for one reason have one row: a module that does not start fails one check, and not fifty.
+// Joins checks that are skipped for the same reason in one row: a module that does not start fails one check, not
+// fifty.
 void add_rows(const std::vector<Finding>& findings, Table& table) {
-  std::map<std::string_view, std::size_t> skipped;  // by reason
+  std::map<std::string_view, std::size_t> skipped;  // count by reason
   for (const Finding& finding : findings)
     if (finding.outcome.verdict == Verdict::kSkipped) ++skipped[finding.outcome.evidence];
   for (const Finding& finding : findings) {
@@ -125,7 +126,7 @@ Status check_module(const Session& session, const CheckOptions& options) {
   return {};
 }
 
-// Empty if the file can be read.
+// Returns an empty text if the file can be read.
 std::string check_readable(const std::string& file) {
   const UniqueFd opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   return opened ? std::string() : fail_errno(errno, fmt::format("cannot open '{}'", file)).error().message;

@@ -21,7 +21,7 @@ struct NewModule {
   fs::path folder, templates;
 };
 
-// The name becomes a part of file names, identifiers, a driver's name and the module's id.
+// Checks the name, which becomes a part of file names, identifiers, a driver's name and the module's id.
 Status check_name(const std::string& name) {
   if (is_dns_label(name) && name.size() <= kMaxName && name[0] >= 'a') return {};
   return fail(Code::kInvalidArgument,
@@ -30,7 +30,7 @@ Status check_name(const std::string& name) {
               name, kMaxName);
 }
 
-// Installed beside this program, wherever the whole tree lies.
+// Finds the templates beside this program, wherever the installation is.
 Result<fs::path> installed_templates() {
   std::error_code failed;
   const fs::path self = fs::read_symlink("/proc/self/exe", failed);
@@ -66,7 +66,7 @@ Result<std::vector<fs::path>> files_below(const fs::path& folder) {
   return files;
 }
 
-// Adds the names of the written files to `written`.
+// Appends the names of the written files to `written`.
 Status copy_template(const NewModule& module, const fs::path& from, std::vector<std::string>& written) {
   const auto files = files_below(from);
   if (!files) return std::unexpected(files.error());
@@ -106,7 +106,7 @@ Status create_module(const Session& session, NewModule module) {
     if (!installed) return std::unexpected(installed.error());
     module.templates = std::move(*installed);
   }
-  module.templates = fs::absolute(module.templates / "").parent_path();  // without a slash at its end
+  module.templates = fs::absolute(module.templates / "").parent_path();  // removes a trailing slash
   const auto files = write_module(module);
   if (!files) return std::unexpected(files.error());
   if (session.json) {

@@ -1,4 +1,4 @@
-// --option KEY=VALUE: options of a module file that no configuration names.
+// --option KEY=VALUE: sets options of a module file that is not in a configuration.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,7 +12,7 @@ namespace cardcage {
 
 void add_module_options(CLI::App& command, std::vector<std::string>& written);
 
-// Integers, booleans and lists are written as in TOML; anything else is a string, with or without quotes.
+// Parses integers, booleans and lists as in TOML; anything else is a string, with or without quotes.
 std::map<std::string, RawOption> module_options(const std::vector<std::string>& written);
 
 }  // namespace cardcage

@@ -144,7 +144,7 @@ json::value module_json(const admin::v1::Module& module) {
 
 bool is_duration(const admin::v1::Option& option) { return option.value_type() == admin::v1::OPTION_TYPE_DURATION; }
 
-// Its bounds limit the length, not the value.
+// Returns true for a type whose bounds limit the length, not the value.
 bool is_measured_by_length(const admin::v1::Option& option) {
   return option.value_type() == admin::v1::OPTION_TYPE_STRING || option.value_type() == admin::v1::OPTION_TYPE_LIST ||
          option.value_type() == admin::v1::OPTION_TYPE_MAP;

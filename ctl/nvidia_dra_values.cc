@@ -1,4 +1,4 @@
-// Helm values of NVIDIA's DRA driver.
+// Imports Helm values of NVIDIA's DRA driver.
 #include <algorithm>
 
 #include "ctl/nvidia_import.h"
@@ -8,7 +8,7 @@ namespace cardcage {
 namespace {
 
 constexpr std::string_view kDriver = "gpu.nvidia.com";
-constexpr std::string_view kSmi = "usr/bin/nvidia-smi";  // below the driver's root
+constexpr std::string_view kSmi = "usr/bin/nvidia-smi";  // path below the driver's root
 constexpr const char *kMps = "/usr/bin/cardcage-nvidia-mps", *kOverrides = "/sys/bus/pci/devices/*/driver_override";
 constexpr std::int64_t kDebugVerbosity = 6;  // requests and responses; 4 is NVIDIA's default
 constexpr const char* kNoComputeDomains =
@@ -30,7 +30,7 @@ void read_resources(SettingMap resources, NvidiaDraft& draft) {
         {{fmt::format("driver = {}", toml_string(kDriver)), serves ? serves->path : "the name of NVIDIA's driver"}});
   if (domains.has("enabled"))
     domains.lose_if_on("enabled", kNoComputeDomains);
-  else  // NVIDIA's default is on
+  else  // on by default in NVIDIA's chart
     record.say(Fate::kNote, domains.path() + "enabled", {}, kNoComputeDomains);
   domains.pass({"imex"}, kOfComputeDomains);
   for (SettingMap* map : {&gpus, &domains, &resources}) map->finish();
@@ -88,7 +88,7 @@ void read_verbosity(SettingMap& values, NvidiaDraft& draft) {
   draft.log.push_back({"level = \"debug\"", text->path});
 }
 
-// Both folders lie below the kubelet's root, which is what Cardcage knows.
+// Both folders lie below the kubelet's root, which is the one that Cardcage needs.
 void read_kubelet_folder(SettingMap& plugin, std::string_view key, std::string_view name, NvidiaDraft& draft) {
   const GivenText folder = plugin.text(key);
   if (!folder) return;

@@ -51,23 +51,23 @@ constexpr std::string_view kOperatorKeys[] = {"operator",
                                               "kataSandboxDevicePlugin",
                                               "ccManager",
                                               "node-feature-discovery"};
-// Below devicePlugin, which the plugin's own values have, too.
+// Keys of the operator's devicePlugin that the plugin's own values have as well.
 constexpr std::string_view kOperatorPluginKeys[] = {"config", "env", "args", "image", "repository", "version", "mps"};
 
-// The first of `keys` that the document has.
+// Returns the first of `keys` in the document.
 std::string_view first_of(const YamlNode& document, Keys keys) {
   const auto found = std::ranges::find_if(keys, [&](std::string_view key) { return document.find(key) != nullptr; });
   return found == keys.end() ? std::string_view() : *found;
 }
 
-// "resources" are pod resources in the values of the device plugin, and kinds of devices in those of the DRA driver.
+// "resources" are pod resources in the device plugin's values, and kinds of devices in the DRA driver's.
 bool has_dra_resources(const YamlNode& document) {
   const YamlMember* resources = document.find("resources");
   return resources != nullptr &&
          (resources->value.find("gpus") != nullptr || resources->value.find("computeDomains") != nullptr);
 }
 
-// The values of the GPU operator have those of the plugin at another place, and another default of the MIG strategy.
+// The GPU operator's values have the plugin's under another key, with another default of the MIG strategy.
 std::string_view operator_key(const YamlNode& document) {
   if (const std::string_view key = first_of(document, kOperatorKeys); !key.empty()) return key;
   const YamlMember* plugin = document.find("devicePlugin");

@@ -1,4 +1,4 @@
-// Turns a configuration of NVIDIA's device plugin, DRA driver or GPU operator into one of Cardcage.
+// Converts a configuration of NVIDIA's device plugin, DRA driver or GPU operator.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 namespace cardcage {
 
-// The configuration as it grows; each member is a table or the rules of [[module.serve]].
+// The configuration in progress; each member is a table or the rules of [[module.serve]].
 struct NvidiaDraft {
   std::string form;
   std::vector<TomlLine> node, log, module, options;
@@ -20,11 +20,11 @@ struct NvidiaDraft {
   std::vector<TomlTable> tables() const;
 };
 
-// Tells the forms of input apart by their keys. `chosen` names the configuration to use of Helm values that have
-// several, empty for their default. Mistakes of the input are errors of the record.
+// Detects the form of the input by its keys. `chosen` names the configuration of Helm values that have several, empty
+// for their default. Input errors go to the record.
 ImportDraft import_nvidia(const YamlNode& document, const std::string& chosen, ImportRecord& record);
 
-// The forms. The last keys of a document that they do not know are unknown settings.
+// Import the forms. The last one reports the unknown keys of a document.
 void import_plugin_config(SettingMap document, NvidiaDraft& draft);
 void import_plugin_values(SettingMap document, const std::string& chosen, NvidiaDraft& draft);
 void import_dra_values(SettingMap document, NvidiaDraft& draft);
@@ -34,7 +34,7 @@ void import_operator_values(SettingMap document, const std::string& chosen, Nvid
 inline constexpr const char* kOfPods = "about NVIDIA's pods; Cardcage has a chart of its own, charts/cardcage";
 // Returns the folder, "/" if it is not given.
 std::filesystem::path translate_driver_root(const GivenText& root, ImportRecord& record, NvidiaDraft& draft);
-// Of a Helm chart: where and how NVIDIA's pods run.
+// Passes settings of a Helm chart about NVIDIA's pods.
 void pass_pod_settings(SettingMap& values);
 
 }  // namespace cardcage

@@ -1,4 +1,4 @@
-// The configuration file of NVIDIA's device plugin, and the Helm values that contain such files.
+// Imports the configuration file of NVIDIA's device plugin, and the Helm values that contain such files.
 #include <algorithm>
 
 #include "ctl/nvidia_import.h"
@@ -14,23 +14,23 @@ constexpr const char* kNoMps =
     "the device-plugin API of Cardcage runs no MPS, so these devices are not shared; use claims "
     "with GpuConfig and the strategy MPS, or timeSlicing";
 
-// Settings that Helm values and a configuration file may both have.
+// Settings that both Helm values and a configuration file may have.
 struct Shared {
   GivenText mig_strategy, driver_root, delivery, placement;
   GivenBool gds, gdrcopy, mofed;
-  std::optional<std::string> ways;  // the path of the device list strategies that count
+  std::optional<std::string> ways;  // path of the device list strategies in effect
 };
 
 class PluginImport {
  public:
   PluginImport(ImportRecord& record, NvidiaDraft& draft) : record_(record), draft_(draft) {}
 
-  // One of these is to be called before read_config: Helm values become flags of the command line, which go before the
+  // Call one of these before read_config: Helm values become flags of the command line, which take precedence over the
   // file.
   void read_values(SettingMap& values);
-  // The same for values of the GPU operator.
+  // Does the same for values of the GPU operator.
   void read_operator(SettingMap& values, SettingMap& plugin);
-  // Once, and last.
+  // Call it once, and last.
   void read_config(SettingMap config);
 
  private:
@@ -146,7 +146,7 @@ void PluginImport::read_values(SettingMap& values) {
   pass_pod_settings(values);
 }
 
-// Variables of the plugin's container.
+// Reads variables of the plugin's container.
 void PluginImport::read_environment(SettingMap& plugin) {
   for (SettingMap& entry : plugin.maps("env")) {
     const GivenText name = entry.text("name"), value = entry.text("value");
@@ -275,7 +275,7 @@ void PluginImport::add_options(const PluginRules& rules) {
     draft_.options.push_back({fmt::format("label_replicas = [{}]", fmt::join(replicas, ", ")), "replicas, for labels"});
 }
 
-// The configuration of config.map that nodes get by default, as NVIDIA's chart chooses it.
+// Returns the configuration of config.map that nodes get by default, as NVIDIA's chart chooses it.
 const YamlMember* default_config(const YamlNode& map, const GivenText& named) {
   if (named && !named->value.empty()) return map.find(named->value);
   if (const YamlMember* conventional = map.find("default")) return conventional;
@@ -288,7 +288,7 @@ std::string config_names(const YamlNode& map) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// The configuration to translate; null if there is none, or after an error.
+// Returns the configuration to convert; null if there is none, or after an error.
 const YamlMember* choose_config(SettingMap& config, const char* key, const std::string& chosen) {
   ImportRecord& record = config.record();
   const GivenNode map = config.of_kind(key, YamlNode::Kind::kMap, "a map");
@@ -324,8 +324,8 @@ void import_plugin_config(SettingMap document, NvidiaDraft& draft) {
 
 namespace {
 
-// The configuration of the plugin that Helm values have below `key` of the map `config`, and the rest of the import.
-// `outer` are the maps around it, the innermost first.
+// Imports the plugin configuration below `key` of the map `config` in Helm values, and the remaining values. `outer`
+// are the maps around it, the innermost first.
 void import_with_config(PluginImport& plugin, SettingMap config, const char* key, const std::string& chosen,
                         std::initializer_list<SettingMap*> outer) {
   ImportRecord& record = config.record();

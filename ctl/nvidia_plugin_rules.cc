@@ -14,7 +14,7 @@ constexpr std::string_view kSuffix = ".shared";
 
 std::string prefixed_name(const std::string& name) { return name.contains('/') ? name : std::string(kPrefix) + name; }
 
-// NVIDIA's pattern may match anywhere in the text, and '*' alone is special.
+// Converts NVIDIA's pattern, which may match anywhere in the text and in which only '*' is special.
 std::string glob_of(std::string_view pattern) {
   if (pattern.find_first_not_of('*') == std::string_view::npos) return {};
   std::string glob = "*";
@@ -26,7 +26,7 @@ std::string glob_of(std::string_view pattern) {
   return glob.back() == '*' ? glob : glob + "*";
 }
 
-// "1g.10gb+me" for "nvidia.com/mig-1g.10gb.me": a resource has no '+'.
+// Returns "1g.10gb+me" for "nvidia.com/mig-1g.10gb.me": a resource name has no '+'.
 std::string profile_of(std::string_view resource) {
   std::string profile(resource.substr(kMigPrefix.size()));
   const std::size_t memory = profile.find("gb.");
@@ -98,7 +98,7 @@ void PluginRules::add_strategy(const Given<std::string>& strategy, std::vector<S
   if (strategy.value == "single") {
     add_patterns(std::move(migs), "mig", "profile");
     add_patterns(std::move(gpus), "gpu", "productName");
-    // A node without MIG offers its GPUs by the same name.
+    // A node without MIG offers its GPUs under the same name.
     add({.resource = whole, .from = strategy.path}, strategy);
     record_.say(Fate::kNote, strategy,
                 "NVIDIA's device plugin refuses a node whose MIG devices differ; Cardcage offers all of them, and GPUs "

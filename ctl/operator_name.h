@@ -1,11 +1,11 @@
-// Who gives a command.
+// The name of the person who gives a command.
 #pragma once
 
 #include <string>
 
 namespace cardcage {
 
-// For the record; behind sudo, the user who called it.
+// Returns the name for the record; under sudo, the user who called it.
 std::string operator_name();
 
 }  // namespace cardcage

@@ -1,4 +1,4 @@
-// cagectl prepare FILE and cagectl unprepare FILE: the calls that a kubelet makes when a pod starts and ends.
+// cagectl prepare FILE and cagectl unprepare FILE: make a kubelet's calls for the start and end of a pod.
 #include <chrono>
 #include <map>
 
@@ -160,7 +160,7 @@ void print_outcome(const Outcome& outcome, std::string_view done) {
 using Work = Result<std::vector<Outcome>> (*)(const ClaimCommand&, const RegisteredDriver&,
                                               const std::vector<ClaimRef>&);
 
-// One RPC per driver, as a kubelet does for the claims of a pod.
+// Makes one RPC per driver, as a kubelet does for the claims of a pod.
 Status call_drivers(const Session& session, const ClaimCommand& command, Work work, std::string_view done) {
   const auto groups = group_by_driver(command);
   if (!groups) return std::unexpected(groups.error());

@@ -16,7 +16,7 @@ namespace json = boost::json;
 
 constexpr std::size_t kGap = 2;
 
-// The number of terminal columns.
+// Returns the number of terminal columns.
 std::size_t width(std::string_view text) {
   std::size_t columns = 0;
   std::mbstate_t state{};
@@ -66,7 +66,7 @@ void write_json(std::string& out, const json::value& value, std::size_t depth) {
   }
 }
 
-// Without other control characters, which could drive the terminal.
+// Splits the text into lines without control characters, which could drive the terminal.
 std::vector<std::string> lines_of(std::string_view text) {
   std::vector<std::string> lines(1);
   for (const char c : text) {
@@ -83,7 +83,7 @@ json::value level_json(admin::v1::Level level) {
     case admin::v1::LEVEL_GOOD: return json::string("good");
     case admin::v1::LEVEL_IN_PROGRESS: return json::string("in progress");
     case admin::v1::LEVEL_BAD: return json::string("bad");
-    default: return nullptr;  // none, or one that only a newer daemon knows
+    default: return nullptr;  // none, or known only to a newer daemon
   }
 }
 

@@ -1,4 +1,4 @@
-// cagectl ready: whether the kubelet can use what this node serves. For the readiness probe of the DaemonSet.
+// cagectl ready: checks that the kubelet can use the devices of this node. For the readiness probe of the DaemonSet.
 #include <grpcpp/client_context.h>
 #include <grpcpp/create_channel.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::chrono::seconds kAnswerLimit{2};
 
-// Makes a call that changes nothing on the socket that the kubelet calls.
+// Makes a call without effects on the socket that the kubelet calls.
 template <class Call>
 Status probe(const std::string& subject, const std::string& socket, Call call) {
   grpc::ClientContext context;
@@ -40,7 +40,7 @@ Status check_answer(const std::string& subject, const admin::v1::Resource& resou
   });
 }
 
-// What has no socket has nothing to serve, such as a driver on a node without its hardware.
+// A name without a socket has nothing to serve, such as a driver on a node without its hardware.
 template <class Served>
 Result<std::size_t> check_all(std::string_view kind, const Served& served) {
   std::size_t checked = 0;

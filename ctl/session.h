@@ -1,4 +1,4 @@
-// Shared by the subcommands: the global options, the exit codes, and how each adds itself to the command line.
+// Shared by the subcommands: the global options, the exit codes, and the functions that add each to the command line.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -14,12 +14,12 @@ enum ExitCode { kExitOk = 0, kExitError = 1, kExitUsage = 2, kExitNotRunning = 3
 struct Session {
   std::filesystem::path socket = "/run/cardcage/admin.sock";
   bool json = false;
-  Status outcome;           // of the subcommand that ran; kUnavailable: the daemon or driver does not respond
+  Status outcome;           // outcome of the subcommand; kUnavailable: the daemon or driver does not respond
   bool incomplete = false;  // an import succeeded, but lost settings
 };
 
-// Each adds one subcommand, which writes its result to stdout and sets session.outcome. The app owns the storage of the
-// options.
+// Each function adds one subcommand, which writes its result to stdout and sets session.outcome. The app owns the
+// storage of the options.
 void add_status(CLI::App& app, Session& session);
 void add_ready(CLI::App& app, Session& session);
 void add_modules(CLI::App& app, Session& session);

@@ -9,10 +9,10 @@
 
 namespace cardcage {
 
-// The time that was so long ago, in milliseconds since the epoch; 0 for "".
+// Returns the time that long ago, in milliseconds since the epoch; 0 for "".
 Result<std::int64_t> since(const std::string& ago);
 
-// Why the text is not a duration; empty if it is one. For CLI::Option::check.
+// Returns why the text is not a duration; empty if it is one. For CLI::Option::check.
 std::string check_duration(const std::string& text);
 
 CLI::Option* add_limit(CLI::App& command, std::uint32_t& limit);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kDefaultPrefix = "intel.com";
 
-// One object, or a list of which one must match. No table if none can be translated.
+// Reads one object, or a list of which one must match. Returns no table if none can be converted.
 Select read_selectors(SettingMap& resource) {
   const GivenNode given = resource.any("selectors");
   if (!given) return Select(1);
@@ -30,18 +30,18 @@ Select read_selectors(SettingMap& resource) {
   Select select;
   for (SettingMap& selectors : resource.maps("selectors"))
     std::ranges::move(import_selectors(std::move(selectors)), std::back_inserter(select));
-  // A table without conditions makes the others useless.
+  // A table without conditions makes the others redundant.
   if (std::ranges::any_of(select, &SelectTable::empty)) return Select(1);
   return select;
 }
 
-// The plugin offers no function without a driver.
+// Requires a driver: the plugin offers no function without one.
 Select with_driver(Select select) {
   for (SelectTable& table : select) table.try_emplace("attributes.driver", std::vector<SelectValue>{"*"});
   return select;
 }
 
-// The names of the settings as they are documented: the plugin is written in Go, whose JSON ignores their case.
+// Corrects the case of setting names: the plugin is written in Go, whose JSON ignores it.
 void correct_names(YamlNode& node) {
   static constexpr std::array kNames{"resourceList",    "resourceName",   "resourcePrefix", "deviceType", "selectors",
                                      "excludeTopology", "additionalInfo", "vendors",        "devices",    "drivers",
@@ -57,7 +57,7 @@ void correct_names(YamlNode& node) {
   }
 }
 
-// The rules of the resources, in their order: a device goes to the first that selects it, as it does in the plugin.
+// The rules of the resources, in their order: the first one that selects a device takes it, as in the plugin.
 class Rules {
  public:
   explicit Rules(ImportRecord& record) : record_(record) {}
@@ -131,7 +131,7 @@ class Rules {
   ImportRecord& record_;
   std::vector<TomlTable> tables_;
   std::map<std::string, std::string> first_;  // by name: the path of the resource
-  std::string takes_every_device_;            // the name of the first resource that does
+  std::string takes_every_device_;            // name of the first resource that does
 };
 
 ImportDraft import_list(SettingMap document, ImportRecord& record) {
@@ -152,7 +152,7 @@ ImportDraft import_list(SettingMap document, ImportRecord& record) {
   return draft;
 }
 
-// The key of the data of a ConfigMap to import; null if the record says why there is none.
+// Returns the key of the ConfigMap's data to import; null if the record has an error instead.
 const YamlMember* chosen_key(const YamlNode& document, const std::string& chosen, ImportRecord& record) {
   const YamlMember* data = document.find("data");
   if (data == nullptr || data->value.members.empty()) {

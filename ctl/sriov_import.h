@@ -1,4 +1,4 @@
-// Turns a configuration of the SR-IOV network device plugin into one of Cardcage.
+// Converts a configuration of the SR-IOV network device plugin.
 //
 // Source: README.md and docs/ of k8snetworkplumbingwg/sriov-network-device-plugin.
 #pragma once
@@ -10,8 +10,8 @@
 
 namespace cardcage {
 
-// A ConfigMap, of which `chosen` names the key if it has several, or the JSON of such a key. Mistakes of the input are
-// errors of the record.
+// `document` is a ConfigMap, whose key `chosen` names if it has several, or the JSON of such a key. Input errors go to
+// the record.
 ImportDraft import_sriov(const YamlNode& document, const std::string& chosen, ImportRecord& record);
 
 }  // namespace cardcage

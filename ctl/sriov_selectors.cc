@@ -26,13 +26,13 @@ std::string lower(std::string text) {
   return text;
 }
 
-// "0x8086" for "8086", as the kernel writes ids.
+// Returns "0x8086" for "8086", as the kernel writes ids.
 std::string id_of(const std::string& text) {
   const std::string id = lower(text);
   return id.starts_with("0x") ? id : "0x" + id;
 }
 
-// A pattern that matches this text only.
+// Returns a pattern that matches only this text.
 std::string exact(std::string_view text) {
   std::string pattern;
   for (const char c : text) {
@@ -50,7 +50,7 @@ std::optional<T> number_of(std::string_view text) {
   return is_number ? std::optional(number) : std::nullopt;
 }
 
-// Adds 0, 2, 3 and 4 for "0,2-4". False if the text is no such list.
+// Adds 0, 2, 3 and 4 for "0,2-4". Returns false for any other text.
 bool add_numbers(std::string_view text, Numbers& numbers) {
   for (bool more = true; more;) {
     const std::string_view part = text.substr(0, text.find(','));
@@ -72,13 +72,13 @@ std::vector<SelectValue> values_of(const Numbers& numbers) {
   return values;
 }
 
-// Whether one value selects what the other does. Texts are exact, and some are patterns of one text.
+// Returns whether one value selects the other. Texts are exact, and some are patterns of one text.
 bool agree(const SelectValue& value, const SelectValue& pattern) {
   const auto *text = std::get_if<std::string>(&value), *other = std::get_if<std::string>(&pattern);
   return text != nullptr && other != nullptr ? *text == *other || matches_glob(*other, *text) : value == pattern;
 }
 
-// The table that asks for both. Nothing if no device can meet both.
+// Returns the table with the conditions of both; nothing if no device can meet both.
 std::optional<SelectTable> both(const SelectTable& a, const SelectTable& b) {
   SelectTable table = a;
   for (const auto& [key, patterns] : b) {
@@ -120,7 +120,7 @@ class Selectors {
   }
 
  private:
-  // Nothing for a list without texts, which selects every device.
+  // Returns nothing for a list without texts, which selects every device.
   std::optional<GivenTexts> texts(std::string_view key) {
     auto given = settings_.texts(key);
     if (!given) return std::nullopt;
@@ -188,8 +188,8 @@ class Selectors {
     if (given->value) demand(*given, {{{"attributes.rdma", {true}}}});
   }
 
-  // "ens1f0" is every virtual function of the card, "ens1f0#0,2-4" are those with these numbers. The plugin compares
-  // whole names and ignores the case; the first entry for a card counts.
+  // Reads functions: "ens1f0" is every virtual function of the card, "ens1f0#0,2-4" are those with these numbers. The
+  // plugin compares whole names and ignores the case; the first entry for a card counts.
   void add_functions(std::string_view key, const char* of_virtual) {
     const auto given = texts(key);
     if (!given) return;
@@ -221,7 +221,7 @@ class Selectors {
     record_.say(Fate::kTranslated, *given);
   }
 
-  // As it is, and in lower case, as the kernel and udev name cards.
+  // Returns the name unchanged, and in lower case, as the kernel and udev name cards.
   static std::vector<SelectValue> spellings_of(const std::string& card) {
     std::vector<SelectValue> spellings{exact(card)};
     if (lower(card) != card) spellings.emplace_back(exact(lower(card)));

@@ -1,4 +1,4 @@
-// Selectors of the SR-IOV network device plugin as a `select` of Cardcage.
+// Converts selectors of the SR-IOV network device plugin to a `select`.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace cardcage {
 
-// The tables that select what one object of selectors does. None if Cardcage cannot say it: the record tells what is
-// wrong.
+// Returns the tables for one object of selectors. Returns none if Cardcage cannot express it: the record has the
+// reason.
 Select import_selectors(SettingMap selectors);
 
-// The value of `select`: a table, or a list with one table in each line.
+// Formats the value of `select`: a table, or a list with one table per line.
 std::string toml_select(const Select& select);
 
 }  // namespace cardcage

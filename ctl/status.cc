@@ -80,7 +80,7 @@ std::string registration(const admin::v1::Resource& resource) {
       resource.registration_way() == admin::v1::REGISTRATION_WAY_REGISTRY ? "plugins_registry" : "kubelet.sock");
 }
 
-// The digest belongs to the running configuration; the condition follows if the file differs from it.
+// Returns the digest of the running configuration; the condition follows if the file differs from it.
 std::string config(const admin::v1::GetStatusResponse& status) {
   const std::string text = fmt::format("{} (sha256 {})", status.config_file(), status.config_sha256().substr(0, 12));
   const bool applied = !status.has_config() || status.config().level() == admin::v1::LEVEL_GOOD;

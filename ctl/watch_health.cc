@@ -60,7 +60,7 @@ void print_changes(const Reports& before, const Reports& now) {
   std::fflush(stdout);
 }
 
-// One line per message, for programs that follow along.
+// Prints one line per message, for programs that follow the output.
 void print_message(const Reports& reports) {
   json::array devices;
   for (const auto& [name, report] : reports)

@@ -27,8 +27,8 @@ SourcePosition position_of(const YAML::Mark& mark, const std::string& file) {
   return {file, static_cast<std::uint32_t>(mark.line + 1), static_cast<std::uint32_t>(mark.column + 1)};
 }
 
-// A document of which only the start counts. YAML::LoadAll does not end for some texts, such as "{a: b}, c", of which
-// it reads empty documents for ever.
+// The first document of a text. YAML::LoadAll does not end for some texts, such as "{a: b}, c", from which it reads
+// empty documents for ever.
 struct Document : YAML::EventHandler {
   YAML::Mark start;
 
@@ -90,7 +90,7 @@ class Converter {
   std::size_t values_left_ = kMaxValues, text_left_ = kMaxTextSize;
 };
 
-// The place of the first byte that is not UTF-8; line 0 if there is none. yaml-cpp passes such bytes on.
+// Returns the position of the first byte that is not UTF-8; line 0 if there is none. yaml-cpp passes such bytes on.
 SourcePosition first_foreign_byte(std::string_view text, const std::string& file) {
   SourcePosition position{file, 1, 1};
   while (!text.empty()) {

@@ -1,4 +1,4 @@
-// A YAML document as a tree that knows where each value stands. yaml-cpp's exceptions do not leave yaml_document.cc.
+// A YAML document as a tree with the position of each value. yaml-cpp's exceptions do not leave yaml_document.cc.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ struct YamlMember;
 struct YamlNode {
   enum class Kind : std::uint8_t { kNull, kScalar, kList, kMap };
   Kind kind = Kind::kNull;
-  std::string text;                 // of a scalar
-  bool quoted = false;              // of a scalar: it is a string, whatever it looks like
-  std::vector<YamlNode> items;      // of a list
-  std::vector<YamlMember> members;  // of a map; names are unique
+  std::string text;                 // scalar's text
+  bool quoted = false;              // a quoted scalar is a string in any form
+  std::vector<YamlNode> items;      // list items
+  std::vector<YamlMember> members;  // map members; names are unique
   SourcePosition position;
 
   const YamlMember* find(std::string_view name) const;  // null if there is none
@@ -27,7 +27,7 @@ struct YamlNode {
 struct YamlMember {
   std::string name;
   YamlNode value;
-  SourcePosition position;  // of the name
+  SourcePosition position;  // position of the name
 };
 
 // Reads the only document of `text`; an empty text reads as null. `file` names it in positions. Refuses a document that

@@ -12,7 +12,7 @@ namespace {
 
 namespace json = boost::json;
 
-// Such a text is a string for every reader of YAML; of a shorter one some make a boolean ("y", "off").
+// Returns true for a text that every YAML reader reads as a string; some read a shorter one as a boolean ("y", "off").
 bool is_plain(std::string_view text) {
   return text.size() > 5 && is_letter(text[0]) &&
          std::ranges::all_of(text, [](char c) { return is_alphanumeric(c) || c == '-' || c == '.' || c == '/'; });

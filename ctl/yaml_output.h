@@ -1,4 +1,4 @@
-// A JSON value as YAML, for objects that people read before they apply them.
+// Formats a JSON value as YAML, for objects that people read before they apply them.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -6,7 +6,7 @@
 
 namespace cardcage {
 
-// Block style; texts of several lines as literal blocks. Ends with a newline.
+// Uses block style; texts of several lines become literal blocks. Ends with a newline.
 std::string to_yaml(const boost::json::value& value);
 
 }  // namespace cardcage

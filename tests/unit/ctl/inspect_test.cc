@@ -318,7 +318,7 @@ TEST_F(InspectTest, ADaemonThatIsDownIsExitCodeThreeWithARemedy) {
   ASSERT_TRUE(write_file_atomically(file, "", 0600));
   const Ended dead = run_cagectl({"--socket", file, "status"});
   EXPECT_EQ(dead.code, 3);
-  EXPECT_THAT(dead.err, StartsWith("cagectl: cardcage is not running: nobody listens on " + file));
+  EXPECT_THAT(dead.err, StartsWith("cagectl: cardcage is not running: no process listens on " + file));
   const Ended longest = run_cagectl({"--socket", "/" + std::string(200, 'x'), "status"});
   EXPECT_EQ(longest.code, 1);
   EXPECT_THAT(longest.err, HasSubstr("has 201 bytes and unix sockets allow 107"));

@@ -117,7 +117,7 @@ TEST_F(KubeletRoleTest, ADriverThatDoesNotAnswerIsNotTakenForAbsent) {
   const Ended ended = cagectl({"prepare", "-"}, claim("a", {"hung.example.com"}));
   EXPECT_EQ(ended.code, 3);
   EXPECT_EQ(ended.err,
-            "cagectl: driver 'hung.example.com' was not found, but nobody answered within 2 s at hung-reg.sock in "
+            "cagectl: driver 'hung.example.com' was not found, but no process responded within 2 s at hung-reg.sock in "
             "plugins_registry; look at the log of its daemon\n");
 }
 
