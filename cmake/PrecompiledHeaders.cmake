@@ -1,7 +1,8 @@
 # clang compiles the large headers of other projects once and not in each of 350 units. GCC gains nothing: its
 # precompiled headers take 200 MB each.
 
-# cardcage_precompile(NAME HEADER [LINK ...]) makes what cardcage_use_precompiled(TARGET NAME) includes first.
+# cardcage_precompile(NAME HEADER [LINK ...]) makes the header that cardcage_use_precompiled(TARGET NAME) includes
+# first.
 function(cardcage_precompile name header)
   cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL Clang)

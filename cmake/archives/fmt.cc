@@ -1,4 +1,4 @@
-// {fmt} as a static library: what its own src/format.cc compiles.
+// {fmt} as a static library: the content of its own src/format.cc.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

@@ -1,5 +1,5 @@
-// spdlog as a static library: what its own src/*.cpp compile, without the sinks and the registry that Cardcage does not
-// use.
+// spdlog as a static library: the content of its own src/*.cpp, without the sinks and the registry that Cardcage does
+// not use.
 #include <spdlog/common-inl.h>
 #include <spdlog/details/backtracer-inl.h>
 #include <spdlog/details/log_msg-inl.h>

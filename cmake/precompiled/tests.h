@@ -1,4 +1,4 @@
-// The same for test programs.
+// The large headers that most test programs include.
 #pragma once
 
 #include <gmock/gmock.h>
