@@ -43,8 +43,8 @@ typedef struct cage_pre_start {
 } cage_pre_start;
 
 #define CAGE_EXT_CONFIGURE "cage.configure/1"     /* new values of live options, since 0.3 */
-/* configure: all options from now on. They differ from those that the instance has in ones with
- * CAGE_OPTION_LIVE only. Unless the call returns OK, the instance goes on as it was. */
+/* configure: replaces all options. Only options with CAGE_OPTION_LIVE may have changed. Unless the
+ * call returns OK, the instance keeps its old options. */
 typedef struct cage_configure {
   uint32_t struct_size;
   uint32_t reserved;
@@ -52,9 +52,9 @@ typedef struct cage_configure {
 } cage_configure;
 
 #define CAGE_EXT_QUIESCE "cage.quiesce/1"         /* devices one by one, since 0.3 */
-/* As quiesce and resume of cage_module, but of this device and its partitions; all others go on.
- * The host may repeat both, also for a device that is gone. Unless they return OK, the device goes
- * on as it was. A new instance, or one that resumed, may get quiesce right after its discover(). */
+/* As quiesce and resume of cage_module, but for this device and its partitions; the others continue.
+ * The host may repeat both, also for a device that is gone. Unless they return OK, the device stays
+ * as it was. A new instance, or one that resumed, may get quiesce right after its discover(). */
 typedef struct cage_quiesce {
   uint32_t struct_size;
   uint32_t reserved;
@@ -64,8 +64,8 @@ typedef struct cage_quiesce {
 
 #define CAGE_EXT_RESET "cage.reset/1"             /* heal a device, since 0.3 */
 /* reset: resets the hardware of this device, and of all its partitions, and states its causes anew
- * before it returns OK. Nobody holds any of them, unless an operator insists. UNIMPLEMENTED: this
- * device cannot be reset [R24]. */
+ * before it returns OK. No claim holds any of them, unless an operator forces it. UNIMPLEMENTED:
+ * this device cannot be reset [R24]. */
 typedef struct cage_reset {
   uint32_t struct_size;
   uint32_t reserved;
@@ -119,15 +119,15 @@ typedef struct cage_labels {
   cage_status (*collect)(cage_instance *, const cage_call *, cage_label_sink *);
 } cage_labels;
 
-#define CAGE_EXT_CATALOGUE "cage.catalogue/1"     /* what claims may name, since 0.3 */
+#define CAGE_EXT_CATALOGUE "cage.catalogue/1"     /* entries that claims may name, since 0.3 */
 enum { CAGE_ENTRY_REFUSED = 1u << 0 };  /* claims cannot name it; `detail` says why */
 typedef struct cage_catalogue_entry {
   uint32_t struct_size;
   uint32_t flags;
   cage_str kind;                   /* "bitstream", a DNS label */
-  cage_str name;                   /* as parameters of claims name it; one line, at most 253 bytes */
-  cage_str detail;                 /* for people: what it is, or why claims cannot name it: subject,
-                                      cause, remedy; at most 1024 bytes */
+  cage_str name;                   /* used in claim parameters; one line, at most 253 bytes */
+  cage_str detail;                 /* for people: a description, or why claims cannot name it:
+                                      subject, cause, remedy; at most 1024 bytes */
   const cage_attr *attrs;          /* as those of devices */
   uint32_t attr_count;
   uint32_t reserved;
@@ -139,7 +139,7 @@ typedef struct cage_catalogue_sink {
   cage_status (*entry)(struct cage_catalogue_sink *, const cage_catalogue_entry *); /* not OK: left
                                       out and logged; go on */
 } cage_catalogue_sink;
-/* collect: reports every entry, each time, when somebody asks; responds within seconds. [R22] */
+/* collect: reports every entry, each time, when an operator asks; responds within seconds. [R22] */
 typedef struct cage_catalogue {
   uint32_t struct_size;
   uint32_t reserved;
@@ -189,20 +189,20 @@ typedef struct cage_snapshot_counters {
 } cage_snapshot_counters;
 
 #define CAGE_SNAPSHOT_POLICY "cage.snapshot.policy/1"  /* amounts of a shared device, since 0.3 */
-/* What claims may consume of one capacity of a device with CAGE_DEVICE_SHARED (KEP-5075). The names
- * of the amounts are not read. Some that are not whole need DRAFractionalCapacityRange (1.37). */
+/* The amounts of one capacity of a device with CAGE_DEVICE_SHARED that claims may consume (KEP-5075).
+ * The names in the quantities are ignored. Some fractions need DRAFractionalCapacityRange (1.37). */
 typedef struct cage_request_policy {
   uint32_t struct_size;
   uint32_t value_count;
-  const cage_quantity *default_amount;  /* of a request that names none; never NULL */
+  const cage_quantity *default_amount;  /* for requests without an amount; never NULL */
   const cage_quantity *values;     /* the only amounts, ascending, at most 10: a request consumes
                                       the first one that is enough */
   const cage_quantity *min, *max, *step;  /* or a range: a request consumes min and as many steps as
                                       it needs, at most max. NULL = none; max and step need min */
 } cage_request_policy;
 /* set: before or after device(), once for each capacity that has a policy. Without one a request
- * consumes what it names, or all if it names nothing. The host leaves out a device with a policy
- * that Kubernetes would refuse, and logs why. cage_alloc.consumed is what a claim has of it. */
+ * consumes the amount that it names, or the whole capacity. The host leaves out a device with a
+ * policy that Kubernetes would refuse, and logs why. cage_alloc.consumed is the claim's share. */
 typedef struct cage_snapshot_policy {
   uint32_t struct_size;
   uint32_t reserved;
@@ -240,7 +240,7 @@ typedef struct cage_snapshot_not_offered {
 } cage_snapshot_not_offered;
 
 enum { CAGE_CONDITION_FALSE = 0, CAGE_CONDITION_TRUE = 1, CAGE_CONDITION_UNKNOWN = 2 };
-typedef struct cage_condition {    /* of a claim's device, since 0.3; the host adds times */
+typedef struct cage_condition {    /* for a claim's device, since 0.3; the host adds times */
   uint32_t struct_size;
   uint32_t status;                 /* CAGE_CONDITION_* */
   cage_str type;                   /* "Ready", "example.com/Attached"; at most 8 per device */
@@ -255,10 +255,10 @@ typedef struct cage_bind_sink {
   void    *host_data;
   cage_status (*condition)(struct cage_bind_sink *, int32_t alloc, const cage_condition *);
 } cage_bind_sink;
-/* bind: a pod waits for devices of this claim that have binding conditions. Begins to make them
- * ready, or goes on with it, and states how far each condition is. The claim is as in prepare().
+/* bind: a pod waits for devices of this claim that have binding conditions. Begins or continues to
+ * make them ready, and states the status of each condition. The claim is as in prepare().
  * The host repeats the call every few seconds, and after a restart, until all conditions are TRUE
- * or a failure is; if nobody waits any more, it calls unprepare() [R25]. */
+ * or a failure is; if no pod waits any more, it calls unprepare() [R25]. */
 typedef struct cage_bind {
   uint32_t struct_size;
   uint32_t reserved;
@@ -274,12 +274,12 @@ typedef struct cage_pod {          /* a pod whose sandbox exists */
   uint32_t reserved;
   cage_str uid, name_space, name;
 } cage_pod;
-/* attach: the claim is prepared, and a pod that it is reserved for has its sandbox: moves into it what
- * belongs there. Repeated for each container, at their restarts, and after failures. No container of
+/* attach: the claim is prepared, and a pod that it is reserved for has its sandbox: moves the devices
+ * into it. Repeated for each container, at their restarts, and after failures. No container of
  * the pod that uses the claim starts before it has returned OK; runtimes wait for 2 s at most.
- * detach: the pod ends, and its sandbox is about to: takes it all back. The host cannot call it for
- * every pod: unprepare(), which follows, finds what is still missing [R28].
- * With the device-plugin API there is neither: a CNI plugin takes the device to the pod. */
+ * detach: the pod and then its sandbox end: takes the devices back. The host cannot call it for
+ * every pod: unprepare(), which follows, finds the missing devices [R28].
+ * The device-plugin API has neither: a CNI plugin moves the device to the pod. */
 typedef struct cage_sandbox {
   uint32_t struct_size;
   uint32_t reserved;
@@ -287,7 +287,7 @@ typedef struct cage_sandbox {
   cage_status (*detach)(cage_instance *, const cage_call *, const cage_claim *, const cage_pod *);
 } cage_sandbox;
 
-#define CAGE_HOST_EXEC "cage.exec/1"  /* of cage_host, since 0.3: runs a program of the node */
+#define CAGE_HOST_EXEC "cage.exec/1"  /* cage_host, since 0.3: runs a program of the node */
 typedef struct cage_command {
   uint32_t struct_size;
   uint32_t timeout_ms;             /* 0 = until the deadline of the call */
@@ -304,7 +304,7 @@ typedef struct cage_command_result {
   uint32_t flags;
   int32_t  exit_status;            /* -1 if a signal ended it */
   int32_t  signal;                 /* 0 if none */
-  cage_bytes out, err;             /* what it printed */
+  cage_bytes out, err;             /* its printed output */
 } cage_command_result;
 typedef void (*cage_command_ended)(void *user, const cage_command_result *);
 /* run: blocks until the program has ended. OK if it has, whatever its status; `ended` was then
@@ -318,7 +318,7 @@ typedef struct cage_exec {
                      cage_command_ended ended);
 } cage_exec;
 
-#define CAGE_HOST_SERVICE "cage.service/1"  /* of cage_host, since 0.3: a claim's helper daemon */
+#define CAGE_HOST_SERVICE "cage.service/1"  /* cage_host, since 0.3: a claim's helper daemon */
 /* Both block, and belong to the claim of `call`. OK = done; otherwise the host has explained why.
  * start: the daemon runs the command, whose timeout_ms is 0, as cage_exec does, but until the claim
  *   is released: it outlives this process and the daemon, is started again if it exits, and what it
@@ -333,29 +333,29 @@ typedef struct cage_service {
   cage_status (*stop)(const cage_host *, const cage_call *, cage_str name);
 } cage_service;
 
-#define CAGE_HOST_WRITE "cage.write/1"  /* of cage_host, since 0.3: writes that may block */
+#define CAGE_HOST_WRITE "cage.write/1"  /* cage_host, since 0.3: writes that may block */
 typedef struct cage_file_write {   /* a file of sysfs or procfs: "reset", "sriov_numvfs" */
   uint32_t struct_size;
   uint32_t timeout_ms;             /* 0 = until the deadline of the call */
-  cage_str device_id;              /* whose hardware it is */
+  cage_str device_id;              /* the device that the hardware belongs to */
   cage_str path;                   /* must match the key `writes` of the module's configuration */
   cage_bytes data;                 /* at most 4096 bytes, in one write(2) */
 } cage_file_write;
 typedef struct cage_ioctl {        /* an ioctl(2) of a device node */
   uint32_t struct_size;
   uint32_t timeout_ms;             /* 0 = until the deadline of the call */
-  cage_str device_id;              /* whose hardware it is */
+  cage_str device_id;              /* the device that the hardware belongs to */
   cage_str path;                   /* must match the key `writes` of the module's configuration */
   uint64_t request;
-  void    *argument;               /* what the request points to, read and written back */
+  void    *argument;               /* the request's argument, read and written back */
   uint32_t argument_size;          /* at most 4096 bytes */
   uint32_t data_offset;            /* if data_path is not empty: where in the argument the address
                                       of that file's bytes goes, 8 bytes */
   cage_str data_path;              /* a file to map, such as a bitstream; empty = none */
-  cage_str data_sha256;            /* of the whole file, in 64 digits as sha256sum prints it: the
-                                      host copies the file, checks the copy, and passes that. The
+  cage_str data_sha256;            /* hash of the whole file, 64 digits as sha256sum prints it: the
+                                      host copies the file, checks the copy, and passes the copy. The
                                       file belongs to root or to the host's user, who alone may
-                                      write it, and is no link; at most 1 GiB. Empty = unchecked */
+                                      write it, and is not a link; at most 1 GiB. Empty = unchecked */
   uint64_t data_start;             /* the address is that of this byte of the file: a header for
                                       the module may come before it */
   uint32_t flags;
@@ -379,7 +379,7 @@ typedef struct cage_write {
                         cage_str pci_bus_id, cage_str driver);
 } cage_write;
 
-#define CAGE_HOST_POLL "cage.poll/1"  /* of cage_host, since 0.3: waits for descriptors */
+#define CAGE_HOST_POLL "cage.poll/1"  /* cage_host, since 0.3: waits for descriptors */
 /* add: once the descriptor is readable, has an error or hung up, events() of cage.watch, which the
  * module needs, gets one DESCRIPTOR event; it is watched again when that call has returned. At most
  * 64. The module keeps the descriptor, and closes it after remove() only. [any-thread] */
@@ -390,7 +390,7 @@ typedef struct cage_poll {
   cage_status (*remove)(const cage_host *, int32_t descriptor);
 } cage_poll;
 
-#define CAGE_EDITS_JOURNAL "cage.edits.journal/1"  /* of cage_edits, since 0.3 */
+#define CAGE_EDITS_JOURNAL "cage.edits.journal/1"  /* cage_edits, since 0.3 */
 /* write: keeps the bytes, at most 64 KiB, for the next prepare() or unprepare() of the claim, which
  * gets them as cage_claim.journal even if this process or the daemon dies in between, but not after
  * a reboot [R7]. The last call counts. Blocks briefly. On the thread of the prepare() only. */
@@ -400,7 +400,7 @@ typedef struct cage_journal {
   cage_status (*write)(cage_edits *, cage_bytes blob);
 } cage_journal;
 
-#define CAGE_EDITS_STATUS "cage.edits.status/1"  /* of cage_edits: what users see, since 0.3 */
+#define CAGE_EDITS_STATUS "cage.edits.status/1"  /* cage_edits: status for users, since 0.3 */
 typedef struct cage_network_data {
   uint32_t struct_size;
   uint32_t ip_count;
@@ -411,7 +411,7 @@ typedef struct cage_network_data {
 /* The entry of a device in ResourceClaim.status.devices (KEP-4817). The host writes it after
  * prepare(), which does not wait for it, and removes it after unprepare(). `alloc` is an index. The
  * last call counts, for condition() that of each type. data: a JSON object of at most 10 KiB. With
- * the device-plugin API there is no claim that could show it. */
+ * the device-plugin API no claim can show it. */
 typedef struct cage_device_status {
   uint32_t struct_size;
   uint32_t reserved;
@@ -420,7 +420,7 @@ typedef struct cage_device_status {
   cage_status (*network)(cage_edits *, int32_t alloc, const cage_network_data *);
 } cage_device_status;
 
-#define CAGE_EDITS_METADATA "cage.edits.metadata/1"  /* of cage_edits: files, since 0.3 */
+#define CAGE_EDITS_METADATA "cage.edits.metadata/1"  /* cage_edits: files, since 0.3 */
 /* describe: containers with the device get a file that describes it (KEP-5304): the attributes that
  * discover() reported and those of the host, these ones, which replace others of the same name, and
  * the network data of cage.edits.status. `alloc` is an index; the last call counts. With the

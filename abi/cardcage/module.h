@@ -89,7 +89,7 @@ enum { CAGE_OPTION_STRING = 1, CAGE_OPTION_INT = 2, CAGE_OPTION_BOOL = 3,
                                       no default but {} */
 enum { CAGE_OPTION_REQUIRED = 1u << 0,   /* no default: must be given */
        CAGE_OPTION_SECRET = 1u << 1,     /* never printed or logged */
-       CAGE_OPTION_LIVE = 1u << 2,       /* of an option: cage.configure takes a new value; without
+       CAGE_OPTION_LIVE = 1u << 2,       /* for an option: cage.configure takes a new value; without
                                             that family a change needs a new instance */
        CAGE_OPTION_CLASS_ONLY = 1u << 3, /* since 0.3, of a parameter: a DeviceClass may give it,
                                             a ResourceClaim may not */
@@ -123,7 +123,7 @@ typedef struct cage_params_schema {
   uint32_t field_count;
   cage_str api_version, kind;      /* "gpu.example.com/v1", "GpuConfig": the parameters name them */
   const cage_option *const *fields;
-  const cage_str *device_kinds;    /* of the devices that take it (cage_device.kind); NULL = all */
+  const cage_str *device_kinds;    /* device kinds that take it (cage_device.kind); NULL = all */
   uint32_t device_kind_count;
   uint32_t flags;                  /* CAGE_SCHEMA_* */
 } cage_params_schema;
@@ -176,13 +176,13 @@ typedef struct cage_call {
 
 enum { CAGE_HEALTH_UNKNOWN = 0, CAGE_HEALTH_OK = 1, CAGE_HEALTH_BAD = 2,
        CAGE_HEALTH_UNMONITORED = 3,    /* since 0.3: nothing watches it; it stays in use */
-       CAGE_HEALTH_DEGRADED = 4 };     /* since 0.3: it works, but not as it should; in use, too */
+       CAGE_HEALTH_DEGRADED = 4 };     /* since 0.3: it works, but not as it should; it stays in use */
 enum { CAGE_TAINT_NONE = 0, CAGE_TAINT_NO_SCHEDULE = 1, CAGE_TAINT_NO_EXECUTE = 2,
        CAGE_TAINT_INFORM = 3 };        /* since 0.3: a taint with the effect None (KEP-5055) */
-/* What a module knows of one device, or since 0.3 of one cause: it replaces the earlier statement
+/* A statement about one device, or since 0.3 about one cause: it replaces the earlier statement
  * about the same device and cause. The worst cause is the health of the device: BAD before UNKNOWN,
- * UNMONITORED, DEGRADED and OK. Each one but OK may have a taint. What a parent states also holds
- * for its partitions [R6]. Operators may judge a cause by other rules than the module [R23]. */
+ * UNMONITORED, DEGRADED and OK. Each one but OK may have a taint. A parent's statement also applies
+ * to its partitions [R6]. Operators may judge a cause by other rules than the module [R23]. */
 typedef struct cage_health {
   uint32_t struct_size;
   uint32_t state;
@@ -196,7 +196,7 @@ typedef struct cage_health {
   cage_str taint_key;              /* since 0.3: "example.com/ecc"; empty = DRIVER/unhealthy. One
                                       key has one taint per device and effect: the worst cause's */
   cage_str taint_value;            /* since 0.3: a label value; empty = `reason` */
-  double   value;                  /* since 0.3: what was measured, in the unit of its cage_cause */
+  double   value;                  /* since 0.3: measured value, in the unit of its cage_cause */
   uint32_t has_value;              /* since 0.3: 1 if `value` is given; only for a declared cause
                                       with a unit */
   uint32_t reserved;
@@ -217,10 +217,10 @@ typedef struct cage_cause {        /* static const storage in the module; since 
   uint32_t flags;                  /* CAGE_CAUSE_* */
   cage_str name;                   /* as in cage_health.cause, never empty */
   cage_str help;                   /* one line: what can be wrong */
-  cage_str unit;                   /* of the value: a UCUM code such as "Cel", "W", "1"; empty = it
-                                      has none */
+  cage_str unit;                   /* UCUM code of the value, such as "Cel", "W", "1"; empty = no
+                                      value */
   double   limit;                  /* with ABOVE or BELOW, else 0 */
-  double   clear_limit;            /* well again from here on: at most `limit` with ABOVE, at least
+  double   clear_limit;            /* good again from here on: at most `limit` with ABOVE, at least
                                       with BELOW */
   uint32_t severity;               /* CAGE_HEALTH_* of each statement that is not OK; UNKNOWN = as
                                       stated; with ABOVE and BELOW: BAD or DEGRADED */
@@ -319,7 +319,7 @@ typedef struct cage_claim {
                                       "example.com/nic"; empty for a claim */
 } cage_claim;
 
-/* The container edits of the Container Device Interface: what a container gets. */
+/* The container edits of the Container Device Interface. */
 typedef struct cage_device_node {
   uint32_t struct_size;
   uint32_t mode;                   /* 0 = as on the host */

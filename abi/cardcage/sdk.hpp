@@ -44,7 +44,7 @@
 
 namespace cage {
 
-// A question of the device-plugin API: which devices should a container get?
+// A request of the device-plugin API for the devices that a container should get.
 struct Wish {
   std::vector<std::string_view> available, required;  // available includes required
   std::uint32_t count = 0;                            // including the required ones
@@ -63,11 +63,11 @@ class Module {
   static constexpr std::string_view params_api_version = "", params_kind = "";
   // Several kinds of parameters, instead of declared_params. They need min_host_minor = 3.
   static constexpr std::array<Schema, 0> declared_schemas{};
-  // What can be wrong with the devices, and how it is judged. None: the module may state any cause [R23].
+  // The causes of bad health and their rules. Without any, the module may state any cause [R23].
   static constexpr std::array<Cause, 0> declared_causes{};
   // With CAGE_MODULE_NO_PREPARE kubelets may leave prepare and unprepare out: they do nothing [R26].
   static constexpr std::uint32_t flags = 0, state_version = 0;
-  // How long prepare and unprepare may take, if that is longer than the host's own limit; at most an hour.
+  // Limit of prepare and unprepare, if it is longer than the host's own; at most an hour.
   static constexpr std::uint32_t claim_call_limit_s = 0;
   // The oldest minor of the host's ABI that the module works with. An older host ignores the functions that it does not
   // know: a module that depends on pre_start needs 2, one that depends on configure or on Device::name needs 3.
@@ -84,41 +84,42 @@ class Module {
 
   virtual void start(const Call&) {}
   virtual void stop(const Call&) {}
-  // Looks at one device and answers with Host::health().
+  // Checks one device and reports with Host::health().
   virtual void check(const Call&, std::string_view /*device*/) {}
-  // All options, of which only those with live() may have changed. If it throws, the module keeps its old options.
+  // Replaces all options. Only those with live() may have changed. If it throws, the module keeps its old options.
   virtual void configure(const Call&, const Values& /*options*/) {}
-  // Lets go of the hardware, and takes hold of it again [R12].
+  // Releases the hardware, and takes it back [R12].
   virtual void quiesce(const Call&) {}
   virtual void resume(const Call&) {}
-  // The same for one device and its partitions while the others go on; the host calls them only if both are overridden.
+  // Do the same for one device and its partitions while the others stay in use. The host calls them only if both are
+  // overridden.
   virtual void quiesce_device(const Call&, std::string_view /*device*/) {}
   virtual void resume_device(const Call&, std::string_view /*device*/) {}
-  // Resets the hardware of a device and of its partitions, which nobody holds, and states its causes anew [R24].
+  // Resets the hardware of a device and of its partitions, which no claim holds, and states its causes anew [R24].
   virtual void reset(const Call&, std::string_view /*device*/) {}
-  // A pod waits for devices of the claim that Snapshot::binding() was called for: begins to make them ready, or goes on
-  // with it, and states how far they are. Called every few seconds; unprepare() follows if nobody waits any more [R25].
+  // A pod waits for devices of the claim that Snapshot::binding() was called for: begins or continues to make them
+  // ready, and states their conditions. Called every few seconds; unprepare() follows if no pod waits any more [R25].
   virtual void bind(const Call&, const Claim&, Conditions&) {}
-  // A pod with the prepared claim has its sandbox, and ends: moves what belongs in there, and takes it back. The host
+  // A pod with the prepared claim has its sandbox, and ends: moves the devices into it, and takes them back. The host
   // calls them only if both are overridden, attach() also again and again, detach() not for every pod [R28].
   virtual void attach(const Call&, const Claim&, const Pod&) {}
   virtual void detach(const Call&, const Claim&, const Pod&) {}
-  // Frees what no live claim holds.
+  // Frees everything that no live claim holds.
   virtual void reconcile(const Call&, const std::vector<Claim>& /*live*/) {}
   virtual std::vector<std::string> prefer(const Call&, const Wish&) { return {}; }
   // Device-plugin API: resets or scrubs the device of the claim before a container starts [R15].
   virtual void pre_start(const Call&, const Claim&) {}
-  // Every current sample of the declared metrics [R17].
+  // Reports every current sample of the declared metrics [R17].
   virtual void collect_metrics(const Call&, Samples&) {}
-  // Every label that the node should have; called after each discover [R17].
+  // Reports every label that the node should have; called after each discover [R17].
   virtual void collect_labels(const Call&, Labels&) {}
-  // Everything that claims may name in their parameters; called when somebody asks for it [R22].
+  // Reports everything that claims may name in their parameters; called on an operator's request [R22].
   virtual void collect_catalogue(const Call&, Catalogue&) {}
-  // Something that the module declares, or a descriptor of Host::poll(), has happened [R20].
+  // Handles events that the module declares, or of a descriptor of Host::poll() [R20].
   virtual void events(const Call&, const Events&) {}
 };
 
-// Hidden even in a module that exports everything: two modules with classes of the same name would share what is not.
+// Hidden even in a module that exports everything: two modules with classes of the same name would share other symbols.
 #pragma GCC visibility push(hidden)
 namespace detail {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What makes a device ready for a claim before a pod gets it. Included by sdk.hpp.
+// Conditions that make a device ready for a claim before a pod gets it. Included by sdk.hpp.
 #ifndef CARDCAGE_SDK_BINDING_HPP_
 #define CARDCAGE_SDK_BINDING_HPP_
 
@@ -8,7 +8,7 @@
 
 namespace cage {
 
-// What bind() states of the devices of a claim, each time.
+// The conditions of a claim's devices that bind() states, each time.
 class Conditions {
  public:
   explicit Conditions(cage_bind_sink* sink) : sink_(sink) {}

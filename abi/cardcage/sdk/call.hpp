@@ -23,9 +23,10 @@ class Call {
   explicit Call(const cage_call* call) : call_(call) {}
 
   std::string_view id() const { return detail::view(call_->id); }
-  // How often the host has tried this call for the claim since it last succeeded, this time included.
+  // Returns the number of times that the host has tried this call for the claim since it last succeeded, this one
+  // included.
   std::uint32_t attempt() const { return call_->attempt; }
-  // Why a function of the host has failed in this call, or what the module has explained since.
+  // Returns why a function of the host has failed in this call, or the module's later explanation.
   std::string explained() const {
     return CAGE_CAN(call_, explained) ? std::string(detail::view(call_->explained(call_))) : std::string();
   }
@@ -37,11 +38,11 @@ class Call {
     return Clock::time_point(std::chrono::nanoseconds(static_cast<std::int64_t>(call_->deadline_ns)));
   }
 
-  // How far the call is, for the people who wait for it; without a percentage if nobody knows it.
+  // Reports the progress of the call, for the people who wait for it; without a percentage if it is unknown.
   void progress(std::string_view text, std::uint32_t percent = UINT32_MAX) const {
     if (CAGE_CAN(call_, progress)) call_->progress(call_, percent, detail::raw(text));
   }
-  // Throws if nobody waits for the result any more. Call it between the steps of long work.
+  // Throws if no caller waits for the result any more. Call it between the steps of long work.
   void checkpoint() const {
     if (cancelled()) throw Error(CAGE_CANCELLED, "cancelled by the host");
     if (deadline() && Clock::now() >= *deadline()) throw Error(CAGE_DEADLINE_EXCEEDED, "not done at the deadline");
@@ -121,7 +122,7 @@ class Host {
   LogLine warn() const { return LogLine(host_, CAGE_LOG_WARN); }
   LogLine error() const { return LogLine(host_, CAGE_LOG_ERROR); }
 
-  // Asks for discover(), after devices came or went.
+  // Requests discover(), after devices came or went.
   void rescan() const { host_->rescan(host_); }
   void health(std::string_view device, const Health& health) const {
     const cage_health raw = health.raw(device);
@@ -150,14 +151,14 @@ class Host {
     must(call, must_have_services().stop(host_, call.raw(), detail::raw(name)));
   }
 
-  // What follows is done by a process of the daemon and may take until the limit. Throws if it fails; the device is
-  // stuck if it has not ended then. On the call's thread.
+  // A process of the daemon makes the following accesses, which may take until the limit. They throw on failure; the
+  // device is stuck if one has not ended at the limit. On the call's thread.
   bool has_writes() const { return writes() != nullptr; }
   void write_file(const Call& call, const FileWrite& write) const {
     const cage_file_write raw = write.raw();
     must(call, must_write().file(host_, call.raw(), &raw));
   }
-  // `argument` is a struct without pointers, as the request wants it; it is read and written back.
+  // `argument` is the request's struct, without pointers; it is read and written back.
   template <class Argument>
   void ioctl(const Call& call, const Ioctl& ioctl, Argument& argument) const {
     static_assert(std::is_trivially_copyable_v<Argument>);
@@ -176,7 +177,7 @@ class Host {
     must(call,
          must_write().driver(host_, call.raw(), detail::raw(device), detail::raw(pci_bus_id), detail::raw(driver)));
   }
-  // Binds it to the driver that it had before the first bind_driver; does nothing if there was none such.
+  // Binds it to the driver that it had before the first bind_driver; does nothing if that was never called.
   void restore_driver(const Call& call, std::string_view device, std::string_view pci_bus_id) const {
     must(call, must_write().driver(host_, call.raw(), detail::raw(device), detail::raw(pci_bus_id), {}));
   }
@@ -196,7 +197,7 @@ class Host {
     if (status == CAGE_UNIMPLEMENTED) throw Error(status, "waiting for descriptors needs a host with " CAGE_HOST_POLL);
     if (status != CAGE_OK) throw Error(status, "the host does not wait for the descriptor; its log says why");
   }
-  // The error has the text of the host's explanation, for modules that add what they were about.
+  // The error has the text of the host's explanation, for modules that add their own context.
   static void must(const Call& call, cage_status status) {
     if (status != CAGE_OK) throw Error(status, call.explained());
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What claims may name in their parameters. Included by sdk.hpp.
+// Entries that claims may name in their parameters. Included by sdk.hpp.
 #ifndef CARDCAGE_SDK_CATALOGUE_HPP_
 #define CARDCAGE_SDK_CATALOGUE_HPP_
 
@@ -12,7 +12,7 @@ class Entry {
  public:
   Entry(std::string kind, std::string name) : kind_(std::move(kind)), name_(std::move(name)) {}
 
-  // What it is, for people.
+  // A description, for people.
   Entry& detail(std::string text) {
     detail_ = std::move(text);
     return *this;

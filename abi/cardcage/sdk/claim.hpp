@@ -78,12 +78,12 @@ class Claim {
   // The state that prepare() saved, or empty. It may date from before a reboot or come from an older version.
   std::string_view state() const { return {static_cast<const char*>(claim_->state.data), claim_->state.size}; }
   std::uint32_t state_version() const { return claim_->state_version; }
-  // What prepare() wrote down last with Edits::journal(), or empty.
+  // Returns the last journal entry of prepare(), see Edits::journal(), or an empty text.
   std::string_view journal() const {
     if (!CAGE_HAS(claim_, journal)) return {};
     return {static_cast<const char*>(claim_->journal.data), claim_->journal.size};
   }
-  // With the device-plugin API the name of the resource, "example.com/nic"; empty for a claim.
+  // Returns the resource name with the device-plugin API, "example.com/nic"; empty for a claim.
   std::string_view resource() const {
     return CAGE_HAS(claim_, resource) ? detail::view(claim_->resource) : std::string_view();
   }
@@ -190,14 +190,14 @@ class Edit {
     return CAGE_CAN(sink_, ld_path) ? done(sink_->ld_path(sink_, index_, detail::raw(folder), detail::raw(newer_than)))
                                     : *this;
   }
-  // Containers see this text instead of that of a file below /proc. A host without this function shows the node's.
+  // Replaces the text of a file below /proc for containers. A host without this function shows the node's.
   Edit& proc_text(std::string_view path, std::string_view text) {
     return CAGE_CAN(sink_, proc_text) ? done(sink_->proc_text(sink_, index_, detail::raw(path), detail::raw(text)))
                                       : *this;
   }
 
-  // What users of the claim see of this device in its status (KEP-4817). The last call counts, for condition() that of
-  // each type. A host without cage.edits.status, older than 0.3, leaves it out.
+  // States a part of this device's entry in the claim's status, which users see (KEP-4817). The last call counts, for
+  // condition() that of each type. A host without cage.edits.status, older than 0.3, leaves it out.
   Edit& condition(const Condition& condition) {
     const auto* const family = status();
     if (family == nullptr) return *this;
@@ -250,10 +250,10 @@ class Edits {
 
   Edit of(const Allocation& allocation) { return Edit(sink_, allocation.index()); }
   Edit of_claim() { return Edit(sink_, -1); }
-  // Saves what unprepare() will need, at most 64 KiB; the last call counts [R7].
+  // Saves the state that unprepare() will need, at most 64 KiB; the last call counts [R7].
   void save(std::string_view state) { detail::must(sink_->state(sink_, {state.data(), state.size()})); }
-  // Writes down what to undo, before the hardware is changed: Claim::journal() of the next prepare() or unprepare() has
-  // it even if this process dies meanwhile. At most 64 KiB; the last call counts [R7].
+  // Records how to undo a change, before the hardware is changed: Claim::journal() of the next prepare() or unprepare()
+  // has it even if this process dies meanwhile. At most 64 KiB; the last call counts [R7].
   bool has_journal() const { return journal_ != nullptr; }
   void journal(std::string_view notes) {
     if (journal_ == nullptr) throw Error(CAGE_UNIMPLEMENTED, "a journal needs a host with " CAGE_EDITS_JOURNAL);

@@ -14,7 +14,7 @@ class Device {
   // `id` is stable over reboots: a UUID, serial or bus address.
   Device(std::string id, std::string kind) : id_(std::move(id)), kind_(std::move(kind)) {}
 
-  // What Kubernetes calls it, a DNS label such as gpu-0, as stable as the id. By default it is made from the id.
+  // The name in Kubernetes, a DNS label such as gpu-0, as stable as the id. By default it is made from the id.
   Device& name(std::string label) { return set(name_, std::move(label)); }
   Device& parent(std::string id) { return set(parent_, std::move(id)); }
   Device& pci(std::string bus_id) { return set(pci_, std::move(bus_id)); }
@@ -75,17 +75,17 @@ class Device {
   std::optional<Health> health_;
 };
 
-// What claims may consume of a capacity of a shared device (KEP-5075). The scheduler rounds a request up to the next
-// amount that the policy allows.
+// The amounts that claims may consume of a capacity of a shared device (KEP-5075). The scheduler rounds a request up to
+// the next amount that the policy allows.
 struct RequestPolicy {
-  Quantity default_amount;       // of a request that names none
+  Quantity default_amount;       // for requests without an amount
   std::vector<Quantity> values;  // the only amounts, at most 10 in ascending order
   // Or a range: from `min` on, up to `max`, in steps of `step`. Max and step need min.
   std::optional<Quantity> min, max, step;
 };
 
-// What makes a device ready after its allocation, before a pod gets it (KEP-5007): 1 to 4 types of conditions that must
-// all be true, and 1 to 4 of which one makes the scheduler give the pod another device.
+// Makes a device ready after its allocation, before a pod gets it (KEP-5007): 1 to 4 types of conditions that must all
+// be true, and 1 to 4 of which one makes the scheduler give the pod another device.
 struct Binding {
   std::vector<std::string> conditions, failures;
   bool to_node = false;  // the claim stays on the node that was chosen for it
@@ -116,11 +116,11 @@ class Snapshot {
                                      static_cast<std::uint32_t>(list.size())));
   }
 
-  // Claims share a device in amounts (KEP-5075). Without policies a request consumes what it names, or the whole
-  // capacity.
+  // Claims share a device in amounts (KEP-5075). Without policies a request consumes the amount that it names, or the
+  // whole capacity.
   bool has_policies() const { return policy_ != nullptr; }
-  // What claims may consume of a capacity of a shared device. The host leaves the device out if this throws, and if
-  // Kubernetes would refuse the policy.
+  // Sets the amounts that claims may consume of a capacity of a shared device. The host leaves the device out if this
+  // throws, and if Kubernetes would refuse the policy.
   void policy(std::string_view device, std::string_view capacity, const RequestPolicy& given) {
     if (policy_ == nullptr) throw Error(CAGE_UNIMPLEMENTED, "request policies need a host with " CAGE_SNAPSHOT_POLICY);
     std::vector<cage_quantity> values;

@@ -18,10 +18,10 @@ enum class Taint : std::uint32_t {
   none = CAGE_TAINT_NONE,
   no_schedule = CAGE_TAINT_NO_SCHEDULE,
   no_execute = CAGE_TAINT_NO_EXECUTE,
-  inform = CAGE_TAINT_INFORM  // a taint with the effect None, which keeps nobody away
+  inform = CAGE_TAINT_INFORM  // a taint with the effect None, which keeps no pod away
 };
 
-// What the module knows of a device, or of one cause: a thing that can be wrong with it, such as Ecc. It replaces the
+// A statement about a device, or about one cause: a thing that can be wrong with it, such as Ecc. It replaces the
 // earlier statement about the same device and cause; the worst cause is the health of the device [R6].
 struct Health {
   std::uint32_t state = CAGE_HEALTH_UNKNOWN;
@@ -31,36 +31,36 @@ struct Health {
   std::string cause{};              // a CamelCase token; empty is a cause, too
   std::string taint_key{};          // "example.com/ecc"; empty = DRIVER/unhealthy
   std::string taint_value{};        // empty = the reason
-  std::optional<double> value{};    // what was measured, in the unit of the declared cause
+  std::optional<double> value{};    // measured value, in the unit of the declared cause
 
   static Health ok() { return make(CAGE_HEALTH_OK, {}, {}, Taint::none); }
   static Health bad(std::string reason, std::string message, Taint taint = Taint::none) {
     return make(CAGE_HEALTH_BAD, std::move(reason), std::move(message), taint);
   }
-  // It works, but not as it should: the device stays in use.
+  // The device works, but not as it should; it stays in use.
   static Health degraded(std::string reason, std::string message, Taint taint = Taint::none) {
     return make(CAGE_HEALTH_DEGRADED, std::move(reason), std::move(message), taint);
   }
   static Health unknown(std::string reason, std::string message) {
     return make(CAGE_HEALTH_UNKNOWN, std::move(reason), std::move(message), Taint::none);
   }
-  // Nothing watches it: the device stays in use.
+  // Nothing monitors the device; it stays in use.
   static Health unmonitored(std::string reason = {}, std::string message = {}) {
     return make(CAGE_HEALTH_UNMONITORED, std::move(reason), std::move(message), Taint::none);
   }
-  // This statement, about that cause: host.health(id, Health::ok().about("Ecc"));
+  // Returns this statement for the cause: host.health(id, Health::ok().about("Ecc"));
   Health about(std::string name) const {
     Health one = *this;
     one.cause = std::move(name);
     return one;
   }
-  // This statement, with what was measured; its cause has a unit.
+  // Returns this statement with a measured value; its cause has a unit.
   Health measured(double figure) const {
     Health one = *this;
     one.value = figure;
     return one;
   }
-  // This statement, with that taint.
+  // Returns this statement with the taint.
   Health tainted(Taint effect, std::string key = {}, std::string label = {}) const {
     Health one = *this;
     one.taint = effect;
@@ -99,7 +99,7 @@ struct Health {
   }
 };
 
-// Which values are not well, and from where on they are well again; in between the cause stays as it was.
+// The values that are bad, and from where on they are good again; in between the cause stays as it was.
 struct Limit {
   std::uint32_t flag = 0;
   double limit = 0, clear = 0;
@@ -108,7 +108,7 @@ struct Limit {
   static constexpr Limit below(double limit, double clear) { return {CAGE_CAUSE_BELOW, limit, clear}; }
 };
 
-// What a cause that is not OK counts as.
+// The severity of a cause that is not OK.
 enum class Severity : std::uint32_t {
   as_stated = CAGE_HEALTH_UNKNOWN,
   bad = CAGE_HEALTH_BAD,
@@ -135,7 +135,7 @@ enum class Recovery : std::uint32_t {
 //        .recovery = cage::Recovery::silence, .recovery_time = std::chrono::hours(1)}};
 struct Cause {
   std::string_view name{}, help{};  // as in Health::cause; one line: what can be wrong
-  std::string_view unit{};          // of the value: a UCUM code such as "Cel", "W", "1"; empty = it has none
+  std::string_view unit{};          // UCUM code of the value, such as "Cel", "W", "1"; empty = no value
   bool event = false;               // stated when it happens; the module never states its end
   Limit limit{};                    // with a unit only; bad or degraded counts whatever state is stated
   Severity severity = Severity::as_stated;
@@ -144,7 +144,7 @@ struct Cause {
   std::chrono::seconds recovery_time{0};  // not 0 with silence and stable
   std::uint32_t relapses = 0;             // after so many within the window, only an operator ends it; 0 = never
   std::chrono::seconds window{0};
-  Taint taint = Taint::none;  // of statements that name none
+  Taint taint = Taint::none;  // for statements without a taint
   std::string_view taint_key{}, taint_value{};
 
   constexpr cage_cause raw() const {

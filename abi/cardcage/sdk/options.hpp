@@ -34,7 +34,7 @@ struct Option {
     return {CAGE_OPTION_LIST, name, initial, help};
   }
 
-  // Of a parameter: an object whose values are texts. Its default is {}.
+  // For a parameter: an object whose values are texts. Its default is {}.
   static constexpr Option map(std::string_view name, std::string_view help) {
     return {CAGE_OPTION_MAP, name, {}, help};
   }
@@ -57,7 +57,7 @@ struct Option {
   constexpr Option required() const { return with(CAGE_OPTION_REQUIRED); }
   constexpr Option secret() const { return with(CAGE_OPTION_SECRET); }
   constexpr Option live() const { return with(CAGE_OPTION_LIVE); }
-  // Of a parameter: a DeviceClass may give it, a ResourceClaim may not.
+  // For a parameter: a DeviceClass may give it, a ResourceClaim may not.
   constexpr Option class_only() const { return with(CAGE_OPTION_CLASS_ONLY); }
   // Makes a text or map parameter one of amounts as Kubernetes writes them: 4Gi. The value is the whole number.
   constexpr Option quantity() const { return with(CAGE_OPTION_QUANTITY); }
@@ -74,7 +74,7 @@ struct Option {
 };
 
 namespace detail {
-// Hidden copies of a T's fields, because what T declares is visible as T is.
+// Hidden copies of a T's fields, because T's own declarations are as visible as T.
 #pragma GCC visibility push(hidden)
 template <const auto& Fields, class Indices = std::make_index_sequence<std::size(Fields)>>
 struct FieldList;
@@ -117,7 +117,7 @@ struct Schema {
   }
 };
 
-// Who gave a parameter.
+// The source of a parameter.
 enum class Source { by_default = -1, device_class = CAGE_PARAMS_CLASS, claim = CAGE_PARAMS_CLAIM };
 
 // The checked values of declared options or parameters.

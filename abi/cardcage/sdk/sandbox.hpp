@@ -17,7 +17,7 @@ class Pod {
   std::string_view uid() const { return detail::view(raw_->uid); }
   std::string_view name_space() const { return detail::view(raw_->name_space); }
   std::string_view name() const { return detail::view(raw_->name); }
-  // Of its network namespace, which is never that of the node.
+  // A descriptor of its network namespace, which is never the node's.
   int network_namespace() const { return raw_->network_namespace; }
   // A NETLINK_ROUTE socket in there, for modules that may not call setns(2).
   int route_socket() const { return raw_->route_socket; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What prepare() and bind() state of a device for the users of the claim. Included by sdk.hpp.
+// Statements of prepare() and bind() about a device for the users of the claim. Included by sdk.hpp.
 #ifndef CARDCAGE_SDK_STATEMENT_HPP_
 #define CARDCAGE_SDK_STATEMENT_HPP_
 
@@ -12,7 +12,7 @@
 
 namespace cage {
 
-// A condition of a device in ResourceClaim.status.devices. The host adds since when it is as it is.
+// A condition of a device in ResourceClaim.status.devices. The host adds the time of its last change.
 struct Condition {
   std::string type;       // "Ready", "example.com/Attached"
   std::uint32_t status;   // CAGE_CONDITION_*
@@ -36,7 +36,7 @@ struct NetworkData {
   std::string hardware_address{};
 };
 
-// Attributes for the file that describes a device to its containers, beside those that discover() and the host report.
+// Attributes for the file that describes a device to its containers, in addition to those of discover() and the host.
 class Description {
  public:
   // The values are as those of attributes of devices.

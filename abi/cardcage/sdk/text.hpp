@@ -72,9 +72,9 @@ inline std::size_t character_size(std::string_view text) noexcept {
 
 }  // namespace detail
 
-// The text as Kubernetes takes it for an attribute: at most 64 bytes, cut between characters. Control characters and
-// bytes that are not UTF-8 become '?'. What a machine tells, such as a product name, may have any length and bytes, and
-// the host leaves a device out whose attributes Kubernetes would refuse.
+// Returns the text in the form that Kubernetes accepts for an attribute: at most 64 bytes, cut between characters.
+// Control characters and bytes that are not UTF-8 become '?'. A text from hardware, such as a product name, may have
+// any length and bytes, and the host leaves a device out whose attributes Kubernetes would refuse.
 inline std::string attribute_text(std::string_view text) {
   constexpr std::size_t kMost = 64;
   std::string fitting;

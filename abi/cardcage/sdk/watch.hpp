@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a module waits for while it sleeps. Included by sdk.hpp.
+// Events that wake a module. Included by sdk.hpp.
 #ifndef CARDCAGE_SDK_WATCH_HPP_
 #define CARDCAGE_SDK_WATCH_HPP_
 
@@ -11,7 +11,7 @@
 
 namespace cage {
 
-// What the daemon watches for the module [R20]: beginnings of kernel messages, and subsystems of uevents.
+// Texts that the daemon watches for [R20]: beginnings of kernel messages, and subsystems of uevents.
 //
 //   static constexpr auto declared_kernel_log = cage::texts("NVRM: Xid", "NVRM: GPU");
 //   static constexpr auto declared_uevents = cage::texts("pci");
@@ -28,11 +28,11 @@ struct Event {
   };
   Type type;  // a later host may pass others: a reason to look at the hardware
   std::chrono::steady_clock::time_point time;
-  std::string_view text;  // of kernel_log the message, of uevent lines: "ACTION=change\nDEVPATH=...\n"
-  int descriptor;         // of descriptor: which one is ready
+  std::string_view text;  // the message of kernel_log; lines of uevent: "ACTION=change\nDEVPATH=...\n"
+  int descriptor;         // for the type descriptor: the one that is ready
 };
 
-// What has happened since the last call, oldest first.
+// Events since the last call, oldest first.
 struct Events {
   std::vector<Event> all;
   bool lost = false;  // some before these were dropped: look at the hardware

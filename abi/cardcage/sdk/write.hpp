@@ -12,7 +12,7 @@ namespace cage {
 // One write to a file of sysfs or procfs. The key `writes` of the module's configuration must match the path, here and
 // below.
 struct FileWrite {
-  std::string device;                  // whose hardware it is
+  std::string device;                  // the device that the hardware belongs to
   std::string path;                    // "/sys/bus/pci/devices/0000:3b:00.0/reset"
   std::string data;                    // at most 4096 bytes
   std::chrono::milliseconds limit{0};  // 0 = until the deadline of the call
@@ -32,13 +32,13 @@ struct FileWrite {
 
 // One ioctl of a device node.
 struct Ioctl {
-  std::string device;  // whose hardware it is
+  std::string device;  // the device that the hardware belongs to
   std::string path;    // "/dev/xclmgmt256"
   std::uint64_t request = 0;
   std::string data_path;          // a file to map, such as a bitstream; empty = none
   std::uint32_t data_offset = 0;  // where in the argument the address of its bytes goes
   std::chrono::milliseconds limit{0};
-  std::string data_sha256;       // of the whole file, as sha256sum prints it; empty = it is not checked
+  std::string data_sha256;       // hash of the whole file, as sha256sum prints it; empty = not checked
   std::uint64_t data_start = 0;  // the address is that of this byte of the file
   bool exclusive = false;        // fails with CAGE_FAILED_PRECONDITION if another process has a DFL node open
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What makes a device ready for a claim before a pod gets it.
+//! Conditions that make a device ready for a claim before a pod gets it.
 
 use crate::error::{Error, Result, Status};
 use crate::{raw, text, Allocation, Condition};
 
-/// What makes a device ready after its allocation, before a pod gets it (KEP-5007). Chain:
+/// Makes a device ready after its allocation, before a pod gets it (KEP-5007). Chain:
 /// `Binding::new(&["Ready"], &["Failed"]).to_node()`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binding {
@@ -27,7 +27,7 @@ impl Binding {
     }
 }
 
-/// What `BIND` states of the devices of a claim, each time.
+/// The conditions of a claim's devices that `BIND` states, each time.
 pub struct Conditions {
     raw: *mut raw::cage_bind_sink,
 }

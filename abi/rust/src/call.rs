@@ -20,7 +20,7 @@ impl Call {
     pub fn id(&self) -> &str {
         unsafe { text::view((*self.raw).id) }
     }
-    /// How often the host has tried this call for the claim since it last succeeded, this time included.
+    /// The number of times that the host has tried this call for the claim since it last succeeded, this one included.
     pub fn attempt(&self) -> u32 {
         unsafe { (*self.raw).attempt }
     }
@@ -31,21 +31,21 @@ impl Call {
     pub fn cancel_fd(&self) -> i32 {
         unsafe { (*self.raw).cancel_fd }
     }
-    /// The time until the deadline; `None` if there is no deadline.
+    /// The time until the deadline; `None` without a deadline.
     pub fn time_left(&self) -> Option<Duration> {
         match unsafe { (*self.raw).deadline_ns } {
             0 => None,
             deadline => Some(Duration::from_nanos(deadline.saturating_sub(monotonic_ns()))),
         }
     }
-    /// How far the call is, for the people who wait for it; without a percentage if nobody knows it.
+    /// Reports the progress of the call, for the people who wait for it; without a percentage if it is unknown.
     pub fn progress(&self, text: &str, percent: Option<u32>) {
         let tell = unsafe { has!(self.raw, progress).then(|| (*self.raw).progress).flatten() };
         if let Some(tell) = tell {
             unsafe { tell(self.raw, percent.unwrap_or(u32::MAX), text::to_raw(text)) }
         }
     }
-    /// Fails if nobody waits for the result any more. Call it between the steps of long work.
+    /// Fails if no caller waits for the result any more. Call it between the steps of long work.
     pub fn checkpoint(&self) -> Result {
         if self.cancelled() {
             return Err(Error::new(Status::Cancelled, "cancelled by the host"));
@@ -69,13 +69,13 @@ impl Call {
             unsafe { poll(&mut cancel, 1, (left.as_millis() + 1).min(60_000) as c_int) };
         }
     }
-    /// Why a function of the host has failed in this call, or what the module has explained since.
+    /// Returns why a function of the host has failed in this call, or the module's later explanation.
     pub fn explained(&self) -> String {
         let explained = unsafe { has!(self.raw, explained).then(|| (*self.raw).explained).flatten() };
         explained.map_or_else(String::new, |explained| unsafe { text::view(explained(self.raw)) }.to_owned())
     }
-    /// The result of a function of the host. The error has the text of the host's explanation, for modules that add what
-    /// they were doing.
+    /// The result of a function of the host. The error has the text of the host's explanation, for modules that add
+    /// their own context.
     pub(crate) fn must(&self, status: raw::cage_status) -> Result {
         match status {
             raw::CAGE_OK => Ok(()),

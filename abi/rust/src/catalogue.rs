@@ -3,7 +3,7 @@
 use crate::device::{Attribute, Attributes};
 use crate::{raw, text};
 
-/// Something that claims may name in their parameters. Setters chain: `Entry::new("bitstream", "aes").detail("AES")`.
+/// An entry that claims may name in their parameters. Setters chain: `Entry::new("bitstream", "aes").detail("AES")`.
 #[derive(Clone, Debug)]
 pub struct Entry {
     kind: String,
@@ -17,7 +17,7 @@ impl Entry {
     pub fn new(kind: impl Into<String>, name: impl Into<String>) -> Entry {
         Entry { kind: kind.into(), name: name.into(), detail: String::new(), refused: false, attributes: Vec::new() }
     }
-    /// What it is, for people.
+    /// A description, for people.
     pub fn detail(mut self, text: impl Into<String>) -> Entry {
         self.detail = text.into();
         self

@@ -3,7 +3,7 @@
 use crate::{raw, text, Taint};
 use std::time::Duration;
 
-/// What a cause that is not OK counts as.
+/// The severity of a cause that is not OK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Severity {
@@ -66,7 +66,7 @@ impl Cause {
         self.0.flags |= raw::CAGE_CAUSE_EVENT;
         self
     }
-    /// Not well while the value is at least `limit`, whatever state is stated; well again from `clear` on.
+    /// Bad while the value is at least `limit`, whatever state is stated; good again from `clear` on.
     pub const fn above(self, limit: f64, clear: f64, severity: Severity) -> Cause {
         self.limited(raw::CAGE_CAUSE_ABOVE, limit, clear, severity)
     }
@@ -74,7 +74,7 @@ impl Cause {
     pub const fn below(self, limit: f64, clear: f64, severity: Severity) -> Cause {
         self.limited(raw::CAGE_CAUSE_BELOW, limit, clear, severity)
     }
-    /// Of each statement that is not OK.
+    /// The severity of each statement that is not OK.
     pub const fn severity(mut self, severity: Severity) -> Cause {
         self.0.severity = severity as u32;
         self
@@ -101,7 +101,7 @@ impl Cause {
         self.0.window_s = window.as_secs() as u32;
         self
     }
-    /// Of statements that name none; without a key it is DRIVER/unhealthy, without a value the reason.
+    /// The taint of statements without one; the default key is DRIVER/unhealthy, the default value the reason.
     pub const fn taint(mut self, taint: Taint, key: &'static str, value: &'static str) -> Cause {
         self.0.taint = taint as u32;
         self.0.taint_key = text::to_raw(key);

@@ -6,7 +6,7 @@ use crate::values::Values;
 use crate::{raw, text};
 use std::marker::PhantomData;
 
-/// What a pod asked for and got: one or more devices.
+/// The devices that a pod requested and got: one or more.
 pub struct Claim {
     raw: *const raw::cage_claim,
 }
@@ -44,7 +44,7 @@ impl Claim {
     pub fn state_version(&self) -> u32 {
         unsafe { (*self.raw).state_version }
     }
-    /// What `prepare` wrote down last with `Edits::journal`, or nothing.
+    /// The last journal entry of `prepare`, see `Edits::journal`, or nothing.
     pub fn journal(&self) -> &[u8] {
         unsafe {
             if !has!(self.raw, journal) {
@@ -53,7 +53,7 @@ impl Claim {
             text::list((*self.raw).journal.data as *const u8, (*self.raw).journal.size)
         }
     }
-    /// With the device-plugin API the name of the resource, "example.com/nic"; empty for a claim.
+    /// The resource name with the device-plugin API, "example.com/nic"; empty for a claim.
     pub fn resource(&self) -> &str {
         unsafe {
             if !has!(self.raw, resource) {

@@ -35,7 +35,7 @@ impl Declared {
         Declared::new(raw::CAGE_OPTION_LIST, name, default, help)
     }
 
-    /// Of a parameter: an object whose values are texts. Its default is {}.
+    /// For a parameter: an object whose values are texts. Its default is {}.
     pub const fn map(name: &'static str, help: &'static str) -> Declared {
         Declared::new(raw::CAGE_OPTION_MAP, name, "", help)
     }
@@ -63,7 +63,7 @@ impl Declared {
         self.with(raw::CAGE_OPTION_LIVE)
     }
 
-    /// Of a parameter: a DeviceClass may give it, a ResourceClaim may not.
+    /// For a parameter: a DeviceClass may give it, a ResourceClaim may not.
     pub const fn class_only(self) -> Declared {
         self.with(raw::CAGE_OPTION_CLASS_ONLY)
     }

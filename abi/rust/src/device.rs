@@ -3,7 +3,7 @@
 use crate::{raw, text, Health};
 
 /// The value of an attribute of a device or an entry. Most come from `into()`: numbers, booleans, texts and lists of them.
-/// Texts become what Kubernetes takes for one: at most 64 bytes, cut between characters, with '?' for control characters.
+/// Texts are made valid for Kubernetes: at most 64 bytes, cut between characters, with '?' for control characters.
 #[derive(Clone, Debug)]
 pub enum Attribute {
     Integer(i64),
@@ -122,8 +122,9 @@ impl Quantity {
     }
 }
 
-/// What claims may consume of a capacity of a shared device (KEP-5075). The scheduler rounds a request up to the next
-/// amount that the policy allows. Chain: `RequestPolicy::new(gib(4)).range(gib(4), Some(gib(32))).step(gib(4))`.
+/// The amounts that claims may consume of a capacity of a shared device (KEP-5075). The scheduler rounds a request up
+/// to the next amount that the policy allows. Chain: `RequestPolicy::new(gib(4)).range(gib(4),
+/// Some(gib(32))).step(gib(4))`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestPolicy {
     pub(crate) default: Quantity,
@@ -148,7 +149,7 @@ impl RequestPolicy {
         (self.min, self.max) = (Some(min), max);
         self
     }
-    /// Of a range: `min` and a multiple of this.
+    /// For a range: `min` and a multiple of this.
     pub fn step(mut self, step: Quantity) -> RequestPolicy {
         self.step = Some(step);
         self
@@ -186,7 +187,7 @@ impl Device {
             health: None,
         }
     }
-    /// What Kubernetes calls it, a DNS label such as gpu-0, as stable as the id. By default it is made from the id.
+    /// The name in Kubernetes, a DNS label such as gpu-0, as stable as the id. By default it is made from the id.
     pub fn name(mut self, label: impl Into<String>) -> Device {
         self.name = label.into();
         self

@@ -57,7 +57,7 @@ unsafe fn family(edits: *mut raw::cage_edits, id: &str) -> *const c_void {
     (*edits).extension.map_or(std::ptr::null(), |extension| extension(edits, id.as_ptr()))
 }
 
-/// What containers of the claim get.
+/// The edits to containers of the claim.
 pub struct Edits {
     raw: *mut raw::cage_edits,
     journal: *const raw::cage_journal,
@@ -68,21 +68,21 @@ impl Edits {
         let journal = unsafe { family(raw, raw::CAGE_EDITS_JOURNAL) };
         Edits { raw, journal: journal as *const raw::cage_journal }
     }
-    /// For containers that get this device.
+    /// Edits for containers that get this device.
     pub fn of(&mut self, allocation: &Allocation<'_>) -> Edit<'_> {
         Edit { sink: self, index: allocation.index }
     }
-    /// For every container of the claim.
+    /// Edits for every container of the claim.
     pub fn of_claim(&mut self) -> Edit<'_> {
         Edit { sink: self, index: -1 }
     }
-    /// Saves what `unprepare` will need, at most 64 KiB; the last call counts [R7].
+    /// Saves the state that `unprepare` will need, at most 64 KiB; the last call counts [R7].
     pub fn save(&mut self, state: &[u8]) -> Result {
         let blob = raw_bytes(state);
         self.call(unsafe { (*self.raw).state }, |state, sink| unsafe { state(sink, blob) })
     }
-    /// Writes down what to undo, before the hardware is changed: `Claim::journal` of the next `prepare` or `unprepare`
-    /// has it even if this process dies meanwhile. At most 64 KiB; the last call counts [R7].
+    /// Records how to undo a change, before the hardware is changed: `Claim::journal` of the next `prepare` or
+    /// `unprepare` has it even if this process dies meanwhile. At most 64 KiB; the last call counts [R7].
     pub fn journal(&mut self, notes: &[u8]) -> Result {
         let write = unsafe { self.journal.as_ref() }
             .and_then(|journal| journal.write)
@@ -115,8 +115,8 @@ impl<'a> Edit<'a> {
         self.sink.call(unsafe { (*self.sink.raw).env }, |env, sink| unsafe { env(sink, index, name, value) })?;
         Ok(self)
     }
-    /// A variable with the values of all devices of the claim, joined by ','; with the device-plugin API, of all devices
-    /// of the container. A host older than 0.3 passes the value of one.
+    /// A variable with the values of all devices of the claim, joined by ','; with the device-plugin API, of the
+    /// container's devices. A host older than 0.3 passes the value of one.
     pub fn env_list(self, name: &str, value: &str) -> Result<Edit<'a>> {
         let add = match unsafe { has!(self.sink.raw, env_list).then(|| (*self.sink.raw).env_list).flatten() } {
             Some(add) => add,
@@ -213,7 +213,7 @@ impl<'a> Edit<'a> {
         }
         Ok(self)
     }
-    /// Containers see this text instead of that of a file below /proc. A host without this function shows the node's.
+    /// Replaces the text of a file below /proc for containers. A host without this function shows the node's.
     pub fn proc_text(self, path: &str, text: &str) -> Result<Edit<'a>> {
         let add = unsafe { has!(self.sink.raw, proc_text).then(|| (*self.sink.raw).proc_text).flatten() };
         if let Some(add) = add {
@@ -223,8 +223,8 @@ impl<'a> Edit<'a> {
         Ok(self)
     }
 
-    /// What users of the claim see of this device in its status (KEP-4817). The last call counts, for `condition` that
-    /// of each type. A host without cage.edits.status, older than 0.3, leaves it out.
+    /// States a part of this device's entry in the claim's status, which users see (KEP-4817). The last call counts,
+    /// for `condition` that of each type. A host without cage.edits.status, older than 0.3, leaves it out.
     pub fn condition(self, condition: &Condition) -> Result<Edit<'a>> {
         let (index, raw) = (self.index, condition.to_raw());
         self.state(|family, sink| family.condition.map(|state| unsafe { state(sink, index, &raw) }))

@@ -3,18 +3,18 @@
 use crate::{raw, text};
 use std::time::Duration;
 
-/// What the host should do with pods while a device is unhealthy; a hint.
+/// The host's treatment of pods while a device is unhealthy; a hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Taint {
     None = raw::CAGE_TAINT_NONE,
     NoSchedule = raw::CAGE_TAINT_NO_SCHEDULE,
     NoExecute = raw::CAGE_TAINT_NO_EXECUTE,
-    /// A taint with the effect None, which keeps nobody away.
+    /// A taint with the effect None, which keeps no pod away.
     Inform = raw::CAGE_TAINT_INFORM,
 }
 
-/// What the module knows of a device, or of one cause: a thing that can be wrong with it, such as Ecc. It replaces the
+/// A statement about a device, or about one cause: a thing that can be wrong with it, such as Ecc. It replaces the
 /// earlier statement about the same device and cause; the worst cause is the health of the device [R6].
 #[derive(Clone, Debug)]
 pub struct Health {
@@ -37,14 +37,14 @@ impl Health {
     pub fn bad(reason: impl Into<String>, message: impl Into<String>) -> Health {
         Health::new(raw::CAGE_HEALTH_BAD, reason, message)
     }
-    /// It works, but not as it should: the device stays in use.
+    /// The device works, but not as it should; it stays in use.
     pub fn degraded(reason: impl Into<String>, message: impl Into<String>) -> Health {
         Health::new(raw::CAGE_HEALTH_DEGRADED, reason, message)
     }
     pub fn unknown(reason: impl Into<String>, message: impl Into<String>) -> Health {
         Health::new(raw::CAGE_HEALTH_UNKNOWN, reason, message)
     }
-    /// Nothing watches it: the device stays in use.
+    /// Nothing monitors the device; it stays in use.
     pub fn unmonitored(reason: impl Into<String>, message: impl Into<String>) -> Health {
         Health::new(raw::CAGE_HEALTH_UNMONITORED, reason, message)
     }
@@ -53,7 +53,7 @@ impl Health {
         self.cause = cause.into();
         self
     }
-    /// What was measured; the cause has a unit.
+    /// A measured value; the cause has a unit.
     pub fn value(mut self, value: f64) -> Health {
         self.value = Some(value);
         self

@@ -34,7 +34,7 @@ impl Host {
     pub fn error(&self, line: impl Display) {
         self.log(raw::CAGE_LOG_ERROR, line);
     }
-    /// Asks for `discover`, after devices came or went.
+    /// Requests `discover`, after devices came or went.
     pub fn rescan(&self) {
         if let Some(rescan) = unsafe { (*self.raw).rescan } {
             unsafe { rescan(self.raw) }

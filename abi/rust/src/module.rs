@@ -9,7 +9,7 @@ use crate::{
 /// different claims, such as `prepare`, overlap on threads of their own, also with `discover`, `check` and `prefer` [R8]. Every
 /// argument is borrowed for the call; only `Host` may be kept.
 ///
-/// The functions that are constants here are those that the host does without if a module has none. Offer one with
+/// The functions that are constants here are optional. Offer one with
 /// `const CHECK: Option<DeviceAction<Self>> = Some(Self::check);`.
 pub trait Module: Send + Sync + Sized + 'static {
     /// "com.example.fpga"
@@ -24,14 +24,14 @@ pub trait Module: Send + Sync + Sized + 'static {
     const PARAMS_KIND: &'static str = "";
     /// Several kinds of parameters, instead of `PARAMS`. They need `MIN_HOST_MINOR` 3.
     const SCHEMAS: &'static [&'static Schema] = &[];
-    /// What can be wrong with the devices, and how it is judged. Without any the module may state any cause [R23].
+    /// The causes of bad health and their rules. Without any, the module may state any cause [R23].
     const CAUSES: &'static [&'static Cause] = &[];
     const METRICS: &'static [&'static Metric] = &[];
-    /// What the daemon watches for `EVENTS`.
+    /// The texts that the daemon watches for `EVENTS`.
     const WATCH: Watch = Watch::new();
     /// With `raw::CAGE_MODULE_NO_PREPARE` kubelets may leave `prepare` and `unprepare` out: they do nothing [R26].
     const FLAGS: u32 = 0;
-    /// How long `prepare` and `unprepare` may take, if that is longer than the host's own limit; at most an hour.
+    /// Limit of `prepare` and `unprepare`, if it is longer than the host's own; at most an hour.
     const CLAIM_CALL_LIMIT_S: u32 = 0;
     /// Raise it when the layout of the saved state changes [R7].
     const STATE_VERSION: u32 = 0;
@@ -39,43 +39,44 @@ pub trait Module: Send + Sync + Sized + 'static {
     /// module that depends on `PRE_START` needs 2, one that depends on `CONFIGURE` or on `Device::name` needs 3.
     const MIN_HOST_MINOR: u32 = 1;
 
-    /// Looks at one device and answers with `Host::health`.
+    /// Checks one device and reports with `Host::health`.
     const CHECK: Option<DeviceAction<Self>> = None;
-    /// Lets go of the hardware, and takes hold of it again [R12].
+    /// Releases the hardware, and takes it back [R12].
     const QUIESCE: Option<Action<Self>> = None;
     const RESUME: Option<Action<Self>> = None;
-    /// The same for one device and its partitions while the others go on. The host needs both.
+    /// Do the same for one device and its partitions while the others stay in use. The host needs both.
     const QUIESCE_DEVICE: Option<DeviceAction<Self>> = None;
     const RESUME_DEVICE: Option<DeviceAction<Self>> = None;
-    /// Resets the hardware of a device and of its partitions, which nobody holds, and states its causes anew [R24].
+    /// Resets the hardware of a device and of its partitions, which no claim holds, and states its causes anew [R24].
     const RESET: Option<DeviceAction<Self>> = None;
-    /// All options, of which only those with `live()` may have changed. If it fails, the module keeps its old options.
+    /// Replaces all options. Only those with `live()` may have changed. If it fails, the module keeps its old options.
     const CONFIGURE: Option<Configure<Self>> = None;
-    /// A pod waits for devices of the claim that `Snapshot::binding` was called for: begins to make them ready, or goes on
-    /// with it, and states how far they are. Called every few seconds; `unprepare` follows if nobody waits any more [R25].
+    /// A pod waits for devices of the claim that `Snapshot::binding` was called for: begins or continues to make them
+    /// ready, and states their conditions. Called every few seconds; `unprepare` follows if no pod waits any more
+    /// [R25].
     const BIND: Option<Bind<Self>> = None;
-    /// A pod with the prepared claim has its sandbox, and ends: moves what belongs in there, and takes it back. The host
-    /// calls them only if both are there, `ATTACH` also again and again, `DETACH` not for every pod [R28].
+    /// A pod with the prepared claim has its sandbox, and ends: moves the devices into it, and takes them back. The
+    /// host calls them only if both are there, `ATTACH` also again and again, `DETACH` not for every pod [R28].
     const ATTACH: Option<MoveDevices<Self>> = None;
     const DETACH: Option<MoveDevices<Self>> = None;
-    /// Frees what no live claim holds.
+    /// Frees everything that no live claim holds.
     const RECONCILE: Option<Reconcile<Self>> = None;
     /// Device-plugin API: the devices that a container should get.
     const PREFER: Option<Prefer<Self>> = None;
     /// Device-plugin API: resets or scrubs the device of the claim before a container starts [R15].
     const PRE_START: Option<PreStart<Self>> = None;
 
-    /// Every current sample of `METRICS` [R17].
+    /// Reports every current sample of `METRICS` [R17].
     const COLLECT_METRICS: Option<CollectMetrics<Self>> = None;
-    /// Every label that the node should have; called after each `discover` [R17].
+    /// Reports every label that the node should have; called after each `discover` [R17].
     const COLLECT_LABELS: Option<CollectLabels<Self>> = None;
-    /// Everything that claims may name in their parameters; called when somebody asks for it [R22].
+    /// Reports everything that claims may name in their parameters; called on an operator's request [R22].
     const COLLECT_CATALOGUE: Option<CollectCatalogue<Self>> = None;
 
-    /// Something that `WATCH` or `Host::poll` waits for has happened [R20].
+    /// Handles events of `WATCH` or `Host::poll` [R20].
     const EVENTS: Option<HandleEvents<Self>> = None;
 
-    /// What it opens closes in `stop` or when the module is dropped.
+    /// Resources opened here are closed in `stop` or when the module is dropped.
     fn create(call: &Call, host: Host, options: &Values) -> Result<Self>;
     fn discover(&self, call: &Call, out: &mut Snapshot) -> Result;
     fn prepare(&self, call: &Call, claim: &Claim, edits: &mut Edits) -> Result;
@@ -101,7 +102,7 @@ pub type CollectCatalogue<T> = fn(&T, &Call, &mut Catalogue) -> Result;
 pub type HandleEvents<T> = fn(&T, &Call, &Events) -> Result;
 pub type PreStart<T> = fn(&T, &Call, &Claim) -> Result;
 
-/// A question of the device-plugin API: which devices should a container get?
+/// A request of the device-plugin API for the devices that a container should get.
 pub struct Wish<'a> {
     /// Includes the required ones.
     pub available: Vec<&'a str>,

@@ -43,7 +43,7 @@ pub(crate) fn caught<R>(body: impl FnOnce() -> R) -> Result<R, String> {
     let outer = CATCHING.with(|catching| catching.replace(true));
     let result = panic::catch_unwind(AssertUnwindSafe(body)).map_err(|payload| {
         let report = REPORT.with(|last| last.take());
-        // What a panic carries may panic again when it is dropped; then it is left alone.
+        // The payload of a panic may panic again when it is dropped; then it is left alone.
         panic::catch_unwind(AssertUnwindSafe(|| drop(payload))).unwrap_or_else(std::mem::forget);
         report
     });

@@ -75,13 +75,13 @@ impl Snapshot {
         text::must(unsafe { function(self.raw, device, set, text::first(&list), list.len() as u32) })
     }
 
-    /// Claims share a device in amounts (KEP-5075). Without policies a request consumes what it names, or the whole
-    /// capacity.
+    /// Claims share a device in amounts (KEP-5075). Without policies a request consumes the amount that it names, or
+    /// the whole capacity.
     pub fn has_policies(&self) -> bool {
         !self.policy.is_null()
     }
-    /// What claims may consume of a capacity of a shared device. The host leaves the device out if this fails, and if
-    /// Kubernetes would refuse the policy.
+    /// Sets the amounts that claims may consume of a capacity of a shared device. The host leaves the device out if
+    /// this fails, and if Kubernetes would refuse the policy.
     pub fn policy(&mut self, device: &str, capacity: &str, policy: &RequestPolicy) -> Result {
         let family = unsafe { self.policy.as_ref() }.ok_or_else(no_policies)?;
         let function = family.set.ok_or_else(no_policies)?;

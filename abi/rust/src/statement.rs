@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What `prepare` and `BIND` state of a device for the users of the claim.
+//! Statements of `prepare` and `BIND` about a device for the users of the claim.
 
 use crate::device::Attribute;
 use crate::{raw, text};
 use std::mem::size_of;
 
-/// A condition of a device in ResourceClaim.status.devices. The host adds since when it is as it is.
+/// A condition of a device in ResourceClaim.status.devices. The host adds the time of its last change.
 #[derive(Clone, Debug)]
 pub struct Condition {
     /// "Ready", "example.com/Attached"
@@ -58,7 +58,7 @@ pub struct NetworkData {
     pub hardware_address: String,
 }
 
-/// Attributes for the file that describes a device to its containers, beside those that `discover` and the host report.
+/// Attributes for the file that describes a device to its containers, in addition to those of `discover` and the host.
 #[derive(Clone, Debug, Default)]
 pub struct Description {
     pub(crate) attributes: Vec<(String, Attribute)>,

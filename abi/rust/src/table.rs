@@ -59,7 +59,7 @@ unsafe extern "C" fn create<T: Module>(
     })
 }
 unsafe extern "C" fn destroy<T: Module>(instance: *mut cage_instance) {
-    // Nobody waits for a report.
+    // No caller waits for a report.
     let _ = panics::caught(|| drop(Box::from_raw(instance as *mut T)));
 }
 unsafe extern "C" fn start<T: Module>(instance: *mut cage_instance, call: *const cage_call) -> cage_status {

@@ -22,7 +22,8 @@ pub(crate) fn to_raw_list(texts: &[String]) -> Vec<raw::cage_str> {
     texts.iter().map(|text| to_raw(text)).collect()
 }
 
-/// The text as Kubernetes takes it for an attribute. What a machine tells, such as a product name, may have any length.
+/// The text in the form that Kubernetes accepts for an attribute. A text from hardware, such as a product name, may
+/// have any length.
 pub(crate) fn for_attribute(text: &str) -> String {
     const MOST: usize = 64;
     let mut fitting = String::new();

@@ -16,7 +16,7 @@ fn c_name(name: &str) -> CString {
     CString::new(name).expect("the name of an option has no zero byte")
 }
 
-/// Who gave a parameter.
+/// The source of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     Class,
@@ -56,7 +56,7 @@ impl<'a> Values<'a> {
             text::views(keys, count).into_iter().zip(text::views(values, count)).collect()
         }
     }
-    /// Who gave a parameter; None for a default and for an option of the module.
+    /// The source of a parameter; None for a default and for an option of the module.
     pub fn source(&self, name: &str) -> Option<Source> {
         unsafe {
             let get = if self.is_whole() { (*self.raw).source } else { None };

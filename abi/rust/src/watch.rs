@@ -7,7 +7,7 @@ use crate::{raw, text};
 use std::ffi::CString;
 use std::os::unix::io::RawFd;
 
-/// What the daemon watches for the module [R20]. `const XID: &[Choice] = &[Choice::new("NVRM: Xid")];`
+/// Texts that the daemon watches for [R20]. `const XID: &[Choice] = &[Choice::new("NVRM: Xid")];`
 pub struct Watch {
     pub(crate) kernel_log: &'static [Choice],
     pub(crate) uevents: &'static [Choice],
@@ -43,11 +43,11 @@ pub enum Event<'a> {
     Uevent(&'a str),
     /// A descriptor of `Host::poll` is ready.
     Descriptor(i32),
-    /// Of a later host: a reason to look at the hardware.
+    /// From a later host: a reason to check the hardware.
     Other(u32),
 }
 
-/// What has happened since the last call, oldest first.
+/// Events since the last call, oldest first.
 pub struct Events<'a> {
     events: &'a [*const raw::cage_event],
     flags: u32,
@@ -57,7 +57,7 @@ impl<'a> Events<'a> {
     pub(crate) fn new(events: &'a [*const raw::cage_event], flags: u32) -> Events<'a> {
         Events { events, flags }
     }
-    /// Some before these were dropped: look at the hardware.
+    /// Some before these were dropped: check the hardware.
     pub fn lost(&self) -> bool {
         self.flags & raw::CAGE_EVENTS_LOST != 0
     }

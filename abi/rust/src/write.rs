@@ -12,7 +12,7 @@ use std::time::Duration;
 /// below.
 #[derive(Clone, Default)]
 pub struct FileWrite {
-    /// Whose hardware it is.
+    /// The device that the hardware belongs to.
     pub device: String,
     /// "/sys/bus/pci/devices/0000:3b:00.0/reset"
     pub path: String,
@@ -25,12 +25,12 @@ pub struct FileWrite {
 /// One ioctl of a device node.
 #[derive(Clone, Default)]
 pub struct Ioctl {
-    /// Whose hardware it is.
+    /// The device that the hardware belongs to.
     pub device: String,
     /// "/dev/xclmgmt256"
     pub path: String,
     pub request: u64,
-    /// What the request points to, read and written back; at most 4096 bytes.
+    /// The request's argument, read and written back; at most 4096 bytes.
     pub argument: Vec<u8>,
     /// A file to map, such as a bitstream; empty = none.
     pub data_path: String,
@@ -38,7 +38,7 @@ pub struct Ioctl {
     pub data_offset: u32,
     /// Zero = until the deadline of the call.
     pub limit: Duration,
-    /// Of the whole file, as sha256sum prints it; empty = it is not checked.
+    /// Hash of the whole file, as sha256sum prints it; empty = not checked.
     pub data_sha256: String,
     /// The address is that of this byte of the file.
     pub data_start: u64,
@@ -46,8 +46,8 @@ pub struct Ioctl {
     pub exclusive: bool,
 }
 
-/// What these methods want is done by a process of the daemon and may take until the limit. The device is stuck if it has
-/// not ended then. On the call's thread.
+/// A process of the daemon makes these accesses, which may take until the limit. The device is stuck if one has not
+/// ended at the limit. On the call's thread.
 impl Host {
     pub fn has_writes(&self) -> bool {
         self.writes().is_some()
@@ -92,7 +92,7 @@ impl Host {
         }
         self.switch(call, device, pci_bus_id, driver)
     }
-    /// Binds it to the driver that it had before the first `bind_driver`; does nothing if there was none such.
+    /// Binds it to the driver that it had before the first `bind_driver`; does nothing if that was never called.
     pub fn restore_driver(&self, call: &Call, device: &str, pci_bus_id: &str) -> Result {
         self.switch(call, device, pci_bus_id, "")
     }

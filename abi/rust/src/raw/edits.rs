@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a container gets.
+//! Container edits.
 
 use super::{cage_attr, cage_bytes, cage_condition, cage_status, cage_str};
 use std::os::raw::{c_char, c_void};

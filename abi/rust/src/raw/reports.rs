@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Figures for Prometheus, labels of the node, and what claims may name.
+//! Figures for Prometheus, labels of the node, and catalogue entries.
 
 use super::{cage_attr, cage_call, cage_instance, cage_status, cage_str};
 use std::os::raw::c_void;

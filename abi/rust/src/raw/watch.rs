@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a module waits for while it sleeps.
+//! Events that wake a module.
 
 use super::{cage_call, cage_host, cage_instance, cage_status, cage_str};
 
