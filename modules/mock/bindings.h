@@ -11,7 +11,7 @@ struct bindings {
   uint32_t kind_count;
   char failures[MAX_BIND_FAILURES][56]; /* ids of devices that cannot be attached */
   uint32_t failure_count;
-  uint64_t time_ns; /* how long it takes to attach a device */
+  uint64_t time_ns; /* time to attach a device */
   bool to_node;
 };
 
@@ -24,7 +24,7 @@ void bindings_report(const struct bindings* bindings, cage_str device_id, const 
                      const cage_snapshot_binding* family);
 
 enum binding { BINDING_WAITS, BINDING_DONE, BINDING_FAILED };
-/* How far a device is that has been attached for this long. */
+/* Returns the progress of a device after this time of attaching. */
 enum binding bindings_progress(const struct bindings* bindings, cage_str device_id, uint64_t elapsed_ns);
 cage_status bindings_state(enum binding progress, int32_t index, cage_bind_sink* sink);
 

@@ -1,8 +1,8 @@
-/* cage.catalogue: what option `catalogue` names, as "KIND NAME usable|refused DETAIL". */
+/* cage.catalogue: reports the entries of option `catalogue`, "KIND NAME usable|refused DETAIL". */
 #include "instance.h"
 #include "text.h"
 
-/* An entry that the host refuses is left out; the others stay. */
+/* The host leaves out an entry that it refuses; the others stay. */
 cage_status mock_collect_catalogue(cage_instance* mock, const cage_call* call, cage_catalogue_sink* out) {
   cage_status status = faults_enter(&mock->faults, CALL_CATALOGUE, call);
   if (status != CAGE_OK) return status;

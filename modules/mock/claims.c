@@ -70,7 +70,7 @@ static cage_status occupy_and_edit(cage_instance* mock, const cage_call* call, c
   return edits->state(edits, (cage_bytes){blob.text, strlen(blob.text)});
 }
 
-/* Releases the new holds of a prepare that failed, and keeps those of one that succeeded. */
+/* Releases the new holds of a failed prepare, and keeps those of a successful one. */
 static void finish(cage_instance* mock, const cage_call* call, const cage_claim* claim, const char* uid, bool keep) {
   for (uint32_t i = 0; i < claim->alloc_count; ++i) {
     struct device* device = devices_find(&mock->devices, claim->allocs[i]->device_id);
@@ -132,7 +132,7 @@ cage_status mock_unprepare(cage_instance* mock, const cage_call* call, const cag
   return status;
 }
 
-/* The scheduler knows nothing of the failure and would choose the device again. */
+/* Taints the device: the scheduler does not see the failure and would choose it again. */
 static void taint(cage_instance* mock, struct device* device) {
   const cage_health health = {.struct_size = sizeof health,
                               .state = CAGE_HEALTH_BAD,
@@ -142,7 +142,7 @@ static void taint(cage_instance* mock, struct device* device) {
   devices_state_health(&mock->devices, device, &health, mock->host);
 }
 
-/* A device that is being attached is held, so that nobody else gets it. Admin access needs no attachment of its own. */
+/* Holds the device while it is being attached, so that no other claim gets it. Admin access needs no attachment. */
 static cage_status bind_device(cage_instance* mock, const cage_call* call, const cage_claim* claim, const char* uid,
                                int32_t index, cage_bind_sink* sink) {
   const cage_alloc* alloc = claim->allocs[index];

@@ -28,8 +28,8 @@ static void identify(struct device* device, const struct hardware* hardware) {
   snprintf(device->id, sizeof device->id, "%s", hardware->uuid_ids ? device->uuid : device->name);
 }
 
-/* Gives each device a PCI bus of its own, in the range of its socket. No machine has the PCI domain, so the host cannot
- * confuse the device with a real one. */
+/* Gives each device a PCI bus of its own, in the range of its socket. No real machine has this PCI domain, so the
+ * host cannot confuse the device with a real one. */
 static void place(struct device* device, const struct hardware* hardware, uint32_t count, uint32_t* used) {
   uint32_t socket = (uint32_t)((uint64_t)device->index * hardware->sockets / count);
   uint32_t span = 256 / hardware->sockets, slot = used[socket]++;
@@ -68,7 +68,7 @@ static void make_group(struct devices* devices, const struct hardware* hardware,
     whole->index = i;
     whole->present = true;
     whole->part_count = parts_of(hardware, group);
-    identify(whole, hardware); /* by the slot: the card stays the same one when the kernel numbers it anew */
+    identify(whole, hardware); /* by slot, so that the card keeps its identity when the kernel numbers it anew */
     snprintf(whole->name, sizeof whole->name, "%s-%" PRIu32, group->kind, i);
     place(whole, hardware, group->count, used);
     for (uint32_t part = 0; part < whole->part_count; ++part) {

@@ -1,4 +1,4 @@
-/* The simulated devices: their identities, places and health, and who holds each of them. */
+/* The simulated devices: their identities, places, health and holders. */
 #ifndef MOCK_DEVICES_H_
 #define MOCK_DEVICES_H_
 #include <cardcage/module.h>
@@ -14,11 +14,12 @@ struct device_group { /* "gpu:8" */
   char kind[17];
   uint32_t count;
 };
-struct hardware { /* what the options ask for; devices_make() builds it */
+struct hardware { /* set by the options; devices_make() builds it */
   struct device_group groups[MAX_KINDS];
   uint32_t group_count;
-  uint32_t slots[MAX_SLOTS]; /* whose cards the kernel has found, in its order; the first one is number 0 */
-  uint32_t slot_count;       /* 0 = all of them, in order */
+  uint32_t
+      slots[MAX_SLOTS]; /* slots of the cards that the kernel has found, in its order; the first card is number 0 */
+  uint32_t slot_count;  /* 0 = all of them, in order */
   char gpu_model[64], fpga_model[64], nic_model[64];
   uint32_t gpu_memory_gib, nic_speed_gbps;
   uint32_t sockets, partitions; /* partitions per gpu, 0 = none */
@@ -48,8 +49,8 @@ struct device {
   const struct device* parent; /* NULL unless this is a partition */
   uint32_t part_count;         /* partitions follow their gpu in `all` */
   struct holder* holders;      /* guarded by holds.lock */
-  bool quiesced;               /* on its own; changes while no other call runs [R8] */
-  uint32_t resets;             /* since the start; as quiesced */
+  bool quiesced;               /* quiesced on its own; changes while no other call runs [R8] */
+  uint32_t resets;             /* resets since the start; changes as `quiesced` */
   /* Guarded by devices.lock, because the script changes them: */
   bool present;
   struct statement* health; /* the last statement about each cause; none = healthy */
@@ -76,7 +77,7 @@ bool devices_state_health(struct devices* devices, struct device* device, const 
                           const cage_host* host);
 /* Reports every statement about the device to the host. */
 void devices_tell_health(struct devices* devices, const struct device* device, const cage_host* host);
-/* States that each cause of the device that was stated before is over. */
+/* States the end of each cause that was stated before. */
 void devices_heal(struct devices* devices, struct device* device, const cage_host* host);
 void devices_forget_health(struct device* device);
 

@@ -8,7 +8,7 @@
 #include "clock.h"
 #include "text.h"
 
-enum { STEP_NS = 200000000 }; /* progress is told once in this time */
+enum { STEP_NS = 200000000 }; /* interval of progress reports */
 
 static const char* const names[] = {"create",    "start",  "configure", "discover", "prepare", "unprepare",
                                     "bind",      "choose", "pre_start", "check",    "metrics", "labels",
@@ -78,7 +78,7 @@ void faults_heal(struct faults* faults, enum call_kind kind) {
   }
 }
 
-/* Waits as well-behaved hardware access does: cancel_fd and the deadline end the wait early [R4]. */
+/* Waits like well-behaved hardware access: cancel_fd and the deadline end the wait early [R4]. */
 static cage_status wait_for(const cage_call* call, uint64_t delay_ns) {
   uint64_t end = now_ns() + delay_ns;
   bool too_late = call->deadline_ns != 0 && call->deadline_ns < end;

@@ -38,7 +38,7 @@ struct fault {
   bool hang, crash;
   struct refusal* refusals;
 };
-struct faults { /* the lock guards them: the script changes them while calls run */
+struct faults { /* guarded by the lock: the script changes them while calls run */
   const cage_host* host;
   pthread_mutex_t lock;
   struct fault of[CALL_KIND_COUNT];
@@ -56,7 +56,7 @@ void faults_heal(struct faults* faults, enum call_kind kind);
 
 /* Begins a call: crashes, hangs, waits or fails if told to. */
 cage_status faults_enter(struct faults* faults, enum call_kind kind, const cage_call* call);
-/* Fails if the call is to fail for this device. */
+/* Fails if the call must fail for this device. */
 cage_status faults_device(struct faults* faults, enum call_kind kind, const cage_call* call, const char* device_id);
 
 #endif /* MOCK_FAULTS_H_ */

@@ -1,4 +1,4 @@
-/* cage.metrics and cage.labels: figures that depend on the device alone, and the labels that the options name. */
+/* cage.metrics and cage.labels: figures that depend on the device alone, and the labels of the options. */
 #include <stdio.h>
 #include <string.h>
 
@@ -59,7 +59,7 @@ cage_status mock_collect_metrics(cage_instance* mock, const cage_call* call, cag
   return CAGE_OK;
 }
 
-/* An option "name=value" that the host refuses is left out; the others stay. */
+/* The host leaves out an option "name=value" that it refuses; the others stay. */
 cage_status mock_collect_labels(cage_instance* mock, const cage_call* call, cage_label_sink* out) {
   cage_status status = faults_enter(&mock->faults, CALL_LABELS, call);
   if (status != CAGE_OK) return status;

@@ -70,7 +70,7 @@ void holds_path(const struct holds* holds, const struct device* device, const ch
   snprintf(path, room, "%s/%s@%s", holds->folder, device->id, claim);
 }
 
-/* Adopts the hold that the file "<device>@<claim>" stands for, and ignores any other file. */
+/* Adopts the hold of the file "<device>@<claim>", and ignores any other file. */
 static void adopt_file(struct devices* devices, const char* file) {
   const char* at = strchr(file, '@');
   if (at == NULL || at[1] == '\0' || strlen(at + 1) >= MAX_UID) return;

@@ -1,5 +1,5 @@
-/* Which claim holds which device: the state of the hardware. With mount_dir it outlives the module, as the state of
- * real hardware does: each hold is a file there, and a hold that nobody releases stays visible. */
+/* The claim that holds each device: the state of the hardware. With mount_dir it outlives the module, like the state
+ * of real hardware: each hold is a file there, and a hold that is never released stays visible. */
 #ifndef MOCK_HOLDS_H_
 #define MOCK_HOLDS_H_
 #include "devices.h"
@@ -9,7 +9,7 @@ enum { MAX_UID = 128 };
 struct holds {
   const char* folder;   /* "" = none */
   int fd;               /* the open folder, -1 = none */
-  pthread_mutex_t lock; /* for calls that may overlap: held around those below that name a device */
+  pthread_mutex_t lock; /* for overlapping calls: held around the functions below that name a device */
 };
 
 void holds_init(struct holds* holds);
@@ -28,16 +28,16 @@ cage_status holds_take(struct holds* holds, struct device* device, const char* c
                        const cage_call* call);
 /* Idempotent. */
 cage_status holds_release(struct holds* holds, struct device* device, const char* claim, const cage_call* call);
-/* Appends a line "start" to the device's file, as a reset before the start of a container would leave a trace. */
+/* Appends a line "start" to the device's file, as the trace of a reset before the start of a container. */
 cage_status holds_mark_start(const struct holds* holds, const struct device* device, const char* claim,
                              const cage_call* call);
-/* For how long the claim has been bound to the device that it holds: 0 at the first call. */
+/* Returns the time for which the claim has been bound to its device: 0 at the first call. */
 uint64_t holds_bound_for(struct device* device, const char* claim);
 bool holds_was_bound(const struct device* device, const char* claim);
 bool holds_fresh(const struct device* device, const char* claim);
 void holds_settle(struct device* device, const char* claim);
 
-/* The host path of the file that stands for the hold. */
+/* Returns the host path of the hold's file. */
 void holds_path(const struct holds* holds, const struct device* device, const char* claim, char* path, size_t room);
 
 #endif /* MOCK_HOLDS_H_ */

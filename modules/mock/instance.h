@@ -28,8 +28,8 @@ cage_status mock_reconcile(cage_instance* mock, const cage_call* call, const cag
 cage_status mock_choose(cage_instance* mock, const cage_call* call, const cage_str* available, uint32_t available_count,
                         const cage_str* required, uint32_t required_count, uint32_t want, cage_id_sink* out);
 
-/* With option `journal`: prepare notes the claim before it takes a device, and logs an earlier note that came back.
- * unprepare of a prepared claim fails if the note does not come back. */
+/* With option `journal`: prepare journals the claim before it takes a device, and logs an earlier entry that came
+ * back. unprepare of a prepared claim fails if the entry does not come back. */
 cage_status mock_journal_write(const cage_instance* mock, const cage_call* call, const cage_claim* claim,
                                const char* uid, cage_edits* edits);
 cage_status mock_journal_check(const cage_instance* mock, const cage_call* call, const cage_claim* claim,
@@ -59,14 +59,14 @@ cage_status mock_collect_catalogue(cage_instance* mock, const cage_call* call, c
 /* For cage.watch. */
 const cage_watch* mock_watch(void);
 
-/* Adds to a variable that names all devices or claims of a container; an older host keeps the last value alone. */
+/* Adds to a variable that names all devices or claims of a container; an older host keeps only the last value. */
 cage_status mock_list_env(cage_edits* edits, int32_t index, cage_str name, cage_str value);
 
 /* Adds the container edits of one prepared device. */
 cage_status mock_edit(const cage_instance* mock, const char* claim_uid, const cage_alloc* alloc, int32_t index,
                       const struct device* device, cage_edits* edits);
 
-/* States the lines of option `statements` of one prepared device. A host without the families hears nothing. */
+/* States the lines of option `statements` for one prepared device. A host without the families gets no statement. */
 cage_status mock_state(const cage_instance* mock, int32_t index, cage_edits* edits);
 
 #endif /* MOCK_INSTANCE_H_ */

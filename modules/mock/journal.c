@@ -1,4 +1,4 @@
-/* cage.edits.journal: a note of each claim that is about to be prepared, as a real module notes what it will undo. */
+/* cage.edits.journal: records each claim that is about to be prepared, as a real module records its undo steps. */
 #include <stdio.h>
 #include <string.h>
 

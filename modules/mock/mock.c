@@ -95,7 +95,7 @@ static cage_status mock_resume(cage_instance* mock, const cage_call* call) {
   return status;
 }
 
-/* A device that is gone can be resumed. */
+/* Resuming a device that is gone succeeds. */
 static cage_status set_quiesced(cage_instance* mock, const cage_call* call, enum call_kind kind, cage_str device_id) {
   cage_status status = faults_enter(&mock->faults, kind, call);
   struct device* device = devices_find(&mock->devices, device_id);
@@ -112,7 +112,7 @@ static cage_status mock_resume_device(cage_instance* mock, const cage_call* call
   return set_quiesced(mock, call, CALL_RESUME, device_id);
 }
 
-/* The hardware forgets what was wrong with it and with its partitions. */
+/* Clears the causes of the hardware and of its partitions. */
 static cage_status mock_reset(cage_instance* mock, const cage_call* call, cage_str device_id) {
   cage_status status = faults_enter(&mock->faults, CALL_RESET, call);
   if (status != CAGE_OK) return status;

@@ -1,4 +1,4 @@
-/* Option `shared_capacity`: what claims may consume of the capacities of shared devices (cage.snapshot.policy). */
+/* Option `shared_capacity`: the amounts of shared devices that claims may consume (cage.snapshot.policy). */
 #ifndef MOCK_POLICIES_H_
 #define MOCK_POLICIES_H_
 #include <cardcage/module.h>
@@ -18,10 +18,10 @@ struct policies {
   uint32_t count;
 };
 
-/* Reads the lines. Only their form is checked, so the host refuses policies that make no sense. */
+/* Reads the lines. Checks only their form, so the host refuses policies that make no sense. */
 cage_status policies_read(const cage_call* call, const cage_values* options, struct policies* policies);
 
-/* Reports those for a device of this kind. */
+/* Reports the policies for a device of this kind. */
 void policies_report(const struct policies* policies, cage_str device_id, const char* kind, cage_snapshot* snapshot,
                      const cage_snapshot_policy* family);
 

@@ -24,7 +24,7 @@ static cage_status mark(cage_instance* mock, const cage_call* call, cage_str id,
   return CAGE_OK;
 }
 
-/* The socket with the most chosen devices; among equals, the one that offers the most. */
+/* Returns the socket with the most chosen devices; among equals, the one that offers the most. */
 static int32_t best_socket(const struct choice* choice, const bool* done) {
   int32_t best = -1;
   for (int32_t i = 0; i < MAX_SOCKETS; ++i) {

@@ -155,7 +155,8 @@ static uint64_t send_storm(struct script* script) {
   return storm->next_ns < storm->end_ns ? storm->next_ns : 0;
 }
 
-/* The lines that a file had at the start are history: the hardware is as the last of them say. */
+/* Runs the old lines: lines that the file had at the start are history, and the last of them set the hardware's
+ * state. */
 static void run_old_lines(struct script* script) {
   script->quiet = true;
   read_file(script, true);

@@ -17,7 +17,7 @@ struct lines {
 };
 
 struct settings {
-  struct hardware hardware; /* which devices exist */
+  struct hardware hardware; /* the existing devices */
   char device_node[256];    /* the host's device node behind every /dev/mock/<id> */
   char mount_dir[256];      /* empty = no files */
   char script_file[256];    /* empty = none */

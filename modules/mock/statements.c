@@ -1,4 +1,4 @@
-/* cage.edits.status and cage.edits.metadata: the lines of option `statements` are stated of each prepared device. */
+/* cage.edits.status and cage.edits.metadata: states the lines of option `statements` for each prepared device. */
 #include "instance.h"
 #include "text.h"
 

@@ -83,7 +83,7 @@ bool text_duration(cage_str text, uint64_t* nanoseconds) {
 bool text_amount(cage_str text, cage_quantity* amount) {
   static const struct {
     const char* name;
-    uint32_t shift; /* of a binary suffix */
+    uint32_t shift; /* shift of a binary suffix */
     int32_t exp10;
   } suffixes[] = {{"", 0, 0},  {"m", 0, -3},  {"k", 0, 3},   {"M", 0, 6},
                   {"G", 0, 9}, {"Ki", 10, 0}, {"Mi", 20, 0}, {"Gi", 30, 0}};

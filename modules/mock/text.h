@@ -1,4 +1,4 @@
-/* Helpers for parsing options and for reporting why something failed. */
+/* Helpers for parsing options and for reporting failures. */
 #ifndef MOCK_TEXT_H_
 #define MOCK_TEXT_H_
 #include <cardcage/module.h>

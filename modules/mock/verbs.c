@@ -5,7 +5,7 @@
 
 #include "text.h"
 
-struct arguments { /* of a command; each verb reads those that it needs */
+struct arguments { /* arguments of a command; each verb reads the ones that it needs */
   struct device* device;
   enum call_kind kind;
   cage_health health;
@@ -46,7 +46,7 @@ static bool find_word(cage_str text, const struct word* word, uint32_t* number) 
   return word->text != NULL;
 }
 
-/* Takes the prefix off the text, if it has it. */
+/* Removes the prefix from the text, if it has it. */
 static bool after(cage_str* text, const char* prefix) {
   size_t size = strlen(prefix);
   if (text->size < size || memcmp(text->data, prefix, size) != 0) return false;
@@ -54,7 +54,7 @@ static bool after(cage_str* text, const char* prefix) {
   return true;
 }
 
-/* The text up to the character, which is taken off with it; the whole text if it is not in there. */
+/* Returns the text up to the character, and removes both; returns the whole text if the character is missing. */
 static cage_str before(cage_str* text, char end) {
   const char* found = text->size > 0 ? memchr(text->data, end, text->size) : NULL;
   size_t size = found != NULL ? (size_t)(found - text->data) : text->size, gone = found != NULL ? size + 1 : size;
@@ -63,7 +63,7 @@ static cage_str before(cage_str* text, char end) {
   return head;
 }
 
-/* "NoExecute" or "example.com/ecc=Dbe:NoExecute" */
+/* Parses "NoExecute" or "example.com/ecc=Dbe:NoExecute". */
 static bool read_taint(cage_str text, cage_health* health) {
   cage_str value = before(&text, ':');
   if (text.size == 0) return find_word(value, effects, &health->taint);
@@ -72,7 +72,7 @@ static bool read_taint(cage_str text, cage_health* health) {
   return find_word(text, effects, &health->taint);
 }
 
-/* Also "nan" and "inf", which the host refuses. */
+/* Parses a number; also "nan" and "inf", which the host refuses. */
 static bool read_value(cage_str text, double* value) {
   char copy[32];
   if (text.size == 0 || !text_copy(copy, sizeof copy, text)) return false;

@@ -11,7 +11,7 @@
 
 enum { MAX_ARGUMENT = 64 };
 
-/* The end of a word is a space or a NUL, which ends the number. */
+/* A space or a NUL ends the word and the number. */
 static uint64_t hexadecimal(cage_str word) { return word.size > 0 ? strtoull(word.data, NULL, 16) : 0; }
 
 static uint32_t bytes_of(cage_str digits, unsigned char* bytes) {
@@ -23,7 +23,7 @@ static uint32_t bytes_of(cage_str digits, unsigned char* bytes) {
   return size;
 }
 
-struct place { /* where an access is made, and what came of ioctls: their arguments */
+struct place { /* the place of an access, and the resulting arguments of ioctls */
   const cage_host* host;
   const cage_write* write;
   const cage_call* call;
