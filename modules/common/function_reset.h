@@ -1,4 +1,4 @@
-// Resets a PCI function between those that use it, so that nothing of one reaches the next.
+// Resets a PCI function between its users, so that no data of one reaches the next.
 //
 // Source: Documentation/ABI/testing/sysfs-bus-pci of the kernel (reset, reset_method).
 #pragma once
@@ -14,10 +14,11 @@ class FunctionReset {
  public:
   FunctionReset(cage::Host host, std::filesystem::path sysfs) : host_(host), sysfs_(std::move(sysfs)) {}
 
-  // Whether the kernel resets this function alone (function level reset), and not its whole bus.
+  // Returns whether the kernel resets this function alone (function level reset), and not its whole bus.
   bool can_reset(const std::string& bus_id) const;
-  // Without a driver, since a reset may wait for ever for one that uses the function. Then the function gets the driver
-  // that it had before a claim changed it. Throws cage::Error, CAGE_PERMISSION_DENIED if the operator allows no reset.
+  // Resets the function while it has no driver, since a reset may wait for ever for a driver that uses it. Then
+  // restores the driver that the function had before a claim changed it. Throws cage::Error, CAGE_PERMISSION_DENIED if
+  // the operator forbids resets.
   void reset(const cage::Call& call, std::string_view device, const std::string& bus_id) const;
 
  private:

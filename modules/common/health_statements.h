@@ -1,4 +1,4 @@
-// Tells the host what a module sees of the health of its devices, without repeating what is well.
+// Reports a module's view of the health of its devices to the host, without repeating healthy states.
 #pragma once
 
 #include <cardcage/sdk.hpp>
@@ -9,22 +9,22 @@
 
 namespace cardcage::hardware {
 
-// On the module's thread only.
+// For the module's thread only.
 class HealthStatements {
  public:
   explicit HealthStatements(cage::Host host) : host_(host) {}
 
-  // What is well is stated once, and again when its value has changed. What is not is stated each time: a cause may end
-  // with silence, and one that an operator has ended counts again only when it is repeated.
+  // A healthy cause is stated once, and again when its value has changed. An unhealthy one is stated each time: a cause
+  // may end with silence, and one that an operator has ended counts again only when it is repeated.
   void state(const std::string& device, const cage::Health& health);
 
-  // Each cause of the device is stated anew.
+  // Forgets the device, so that each of its causes is stated anew.
   void forget(const std::string& device) { said_.erase(device); }
-  // The same for all other devices.
+  // Does the same for all other devices.
   void keep(const std::set<std::string>& devices);
 
  private:
-  // What was stated of a cause last.
+  // The last statement about a cause.
   struct Said {
     std::uint32_t state = CAGE_HEALTH_UNKNOWN;
     std::optional<double> value;

@@ -15,9 +15,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// `file` may be relative to `folder`.
+// Reads a file, which may be relative to `folder`.
 Reading read_at(int folder, const char* file) {
-  std::array<char, 4096> buffer;  // an attribute has no more, on most machines
+  std::array<char, 4096> buffer;  // larger than any attribute on most machines
   const int descriptor = ::openat(folder, file, O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return {.text = {}, .error = errno};
   Reading reading;

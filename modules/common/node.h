@@ -1,4 +1,4 @@
-// Where the module finds the node's files. Each may lie elsewhere than on the node itself.
+// The paths at which the module finds the node's files. Each may differ from the path on the node itself.
 #pragma once
 
 #include <filesystem>

@@ -31,7 +31,7 @@ std::vector<std::string> Passthrough::functions_with(const std::string& bus_id) 
   for (std::string& other : iommu_neighbours_of(sysfs_, bus_id)) {
     const std::string driver = driver_of(sysfs_, other);
     if (slot_of(other) == slot_of(bus_id) && physical_function_of(sysfs_, bus_id).empty())
-      functions.push_back(std::move(other));  // such as the sound of a GPU's display outputs
+      functions.push_back(std::move(other));  // for example, the sound of a GPU's display outputs
     else if (!driver.empty() && driver != driver_)
       refuse(bus_id, would_lose_driver(other, driver));
   }

@@ -12,12 +12,12 @@
 
 namespace cardcage::hardware {
 
-// Whether the kernel has iommufd, the way to VFIO devices that needs no groups.
+// Returns whether the kernel has iommufd, the way to VFIO devices that needs no groups.
 bool has_iommufd(const std::filesystem::path& devfs);
 
 class Passthrough {
  public:
-  // Errors name `kind` and the bus id: "GPU 0000:3b:00.0". `driver` is that of the kernel, such as "vfio-pci".
+  // Errors name `kind` and the bus id: "GPU 0000:3b:00.0". `driver` is the kernel driver's name, such as "vfio-pci".
   Passthrough(cage::Host host, std::filesystem::path sysfs, std::filesystem::path devfs, std::string kind,
               std::string driver)
       : host_(host),
@@ -26,19 +26,20 @@ class Passthrough {
         kind_(std::move(kind)),
         driver_(std::move(driver)) {}
 
-  // The functions to bind: this one, and those of its card in its IOMMU group. A virtual function takes none with it,
-  // because its card's other functions are devices of their own. Throws cage::Error if they cannot all be given away.
+  // Returns the functions to bind: this one, and those of its card in its IOMMU group. A virtual function takes none
+  // with it, because its card's other functions are devices of their own. Throws cage::Error if one of them cannot be
+  // given away.
   std::vector<std::string> functions_with(const std::string& bus_id) const;
-  // Binds them for the device with this id. Nothing of the module may have it open.
+  // Binds them for the device with this id. The module must not have any of them open.
   void give(const cage::Call& call, std::string_view device, const std::string& bus_id) const;
-  // Binds one function to the driver that it had.
+  // Binds one function to its previous driver.
   void take_back(const cage::Call& call, std::string_view device, const std::string& bus_id) const;
 
   struct Nodes {
-    bool prefer_iommufd = false;   // to the IOMMU group, where the kernel and the driver offer it
+    bool prefer_iommufd = false;   // instead of the IOMMU group, if the kernel and the driver offer it
     bool with_api_device = false;  // /dev/iommu or /dev/vfio/vfio
   };
-  // The nodes that a virtual machine monitor opens.
+  // Adds the nodes that a virtual machine monitor opens.
   void add_to(cage::Edit edit, const std::string& bus_id, Nodes nodes) const;
 
  private:

@@ -19,14 +19,14 @@ namespace fs = std::filesystem;
 constexpr std::string_view kBridge = "0x06";
 constexpr ssize_t kIds = 4;  // bytes of the configuration space
 
-// The whole text as a decimal number.
+// Parses the whole text as a decimal number.
 std::optional<std::uint64_t> number_of(std::string_view text) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
 }
 
-// "16.0 GT/s PCIe", or "Unknown".
+// Parses "16.0 GT/s PCIe" or "Unknown".
 std::optional<double> speed_in(const fs::path& file) {
   const std::string text = text_in(file);
   const char* const last = text.data() + text.size();
@@ -36,14 +36,14 @@ std::optional<double> speed_in(const fs::path& file) {
   return is_speed ? std::optional(speed) : std::nullopt;
 }
 
-// 0 is a link that is down, 255 one whose registers cannot be read.
+// 0 means that the link is down, 255 that its registers cannot be read.
 std::optional<unsigned> width_in(const fs::path& file) {
   constexpr std::uint64_t kUnreadable = 255;
   const auto width = number_in(file).value_or(0);
   return width > 0 && width < kUnreadable ? std::optional(static_cast<unsigned>(width)) : std::nullopt;
 }
 
-// Lines of names and counts, the sum in the last one: "TOTAL_ERR_COR 3".
+// Parses lines of names and counts, with the sum in the last one: "TOTAL_ERR_COR 3".
 std::optional<std::uint64_t> total_in(const fs::path& file, const std::string& name) {
   const std::string text = "\n" + text_in(file);
   const std::string start = "\n" + name + " ";
@@ -124,7 +124,7 @@ std::string physical_function_of(const fs::path& sysfs, const std::string& bus_i
   return target_name(path_of(sysfs, bus_id) / "physfn");
 }
 
-// The ids of a virtual function always read as ones (SR-IOV 1.1, 3.4.1.1), and its other registers do not.
+// The ids of a virtual function always read as ones (SR-IOV 1.1, 3.4.1.1), but its other registers do not.
 bool is_lost(const fs::path& sysfs, const std::string& bus_id) {
   const int descriptor = ::open((path_of(sysfs, bus_id) / "config").c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return false;

@@ -4,7 +4,7 @@
 
 namespace cardcage::hardware {
 
-// A list of vendors with tabbed lines of their devices: "\t2330  GH100 [H100 SXM5 80GB]".
+// Parses a list of vendors with tabbed lines of their devices: "\t2330  GH100 [H100 SXM5 80GB]".
 std::map<std::string, std::string> products_of(const std::filesystem::path& driver_root, std::string_view vendor) {
   std::map<std::string, std::string> products;
   if (!vendor.starts_with("0x")) return products;

@@ -1,4 +1,4 @@
-// The names of products, from the list that distributions install as pci.ids.
+// Product names, from the list that distributions install as pci.ids.
 //
 // Source: the comment at the start of https://pci-ids.ucw.cz/v2.2/pci.ids.
 #pragma once
@@ -10,8 +10,8 @@
 
 namespace cardcage::hardware {
 
-// The names of a vendor's products by device id: {"0x2330", "GH100 [H100 SXM5 80GB]"}. Both ids are as the kernel
-// writes them. Empty if no list below the root knows the vendor.
+// Returns the names of a vendor's products by device id: {"0x2330", "GH100 [H100 SXM5 80GB]"}. Both ids have the
+// kernel's form. Empty if no list below the root has the vendor.
 std::map<std::string, std::string> products_of(const std::filesystem::path& driver_root, std::string_view vendor);
 
 }  // namespace cardcage::hardware

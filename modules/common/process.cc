@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Container runtimes make nodes of their own, with the numbers of the node's.
+// Compares the numbers: container runtimes make nodes of their own, with the numbers of the node's.
 bool is_same_device(const fs::path& found, const fs::path& node) {
   struct stat one{}, other{};
   if (::stat(found.c_str(), &one) != 0 || ::stat(node.c_str(), &other) != 0) return false;
@@ -30,7 +30,8 @@ bool is_same_device(const fs::path& found, const fs::path& node) {
   return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
 }
 
-// proc(5): the state and the parent follow the name, which may contain any character. 0 if the process has ended.
+// Reads proc(5): the state and the parent follow the name, which may contain any character. Returns 0 if the process
+// has ended.
 pid_t parent_of(pid_t pid) {
   const std::string stat = text_in(fs::path("/proc") / std::to_string(pid) / "stat");
   constexpr std::size_t kToParent = 4;  // ") S "
@@ -68,13 +69,13 @@ bool has_open(const fs::path& process, const fs::path& node, std::error_code& er
   for (fs::directory_iterator entry(process / "fd", error), end; !error && entry != end; entry.increment(error)) {
     std::error_code closed;
     const fs::path target = fs::read_symlink(entry->path(), closed);
-    // Only a file of that name is looked at: stat(2) would wait for a file system that hangs.
+    // Only a file of that name is examined: stat(2) would wait for a file system that hangs.
     if (target == node || (target.filename() == node.filename() && is_same_device(entry->path(), node))) return true;
   }
   return false;
 }
 
-// The kernel's own threads are in no other namespace than the first, and the first process is root's.
+// The kernel's own threads are only in the first namespace, and root owns the first process.
 std::string why_users_are_hidden(const fs::path& procfs) {
   if (text_in(procfs / "2/comm") != "kthreadd")
     return "the daemon does not see the processes of the node; run it in the node's PID namespace (hostPID: true)";
@@ -100,7 +101,7 @@ std::string kill_user_of(const fs::path& node, std::uint64_t pid) {
   // kill(2) gives negative numbers a meaning of their own, and 1 is init.
   if (pid == 1 || pid > std::uint64_t{std::numeric_limits<pid_t>::max()}) return "no process on a GPU has that number";
   const auto number = static_cast<pid_t>(pid);
-  // The descriptor comes first: it names this process also when the pid is used again.
+  // First: the open descriptor keeps naming this process even when the pid is used again.
   const int process = static_cast<int>(::syscall(SYS_pidfd_open, number, 0));
   if (process < 0) return errno == ESRCH ? std::string() : std::system_category().message(errno);
   std::string reason = reason_to_spare(number, node);

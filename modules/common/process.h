@@ -1,4 +1,4 @@
-// Processes that have a device node open.
+// Finds processes that have a device node open.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,20 @@
 
 namespace cardcage::hardware {
 
-// Whether the process, a folder of procfs, has a descriptor of the device node, also of another node with the same
+// Returns whether the process, a folder of procfs, has a descriptor of the device node or of another node with the same
 // numbers, as containers have them. `error` says why that cannot be seen.
 bool has_open(const std::filesystem::path& process, const std::filesystem::path& node, std::error_code& error);
 
-// Why this process does not see which files each process of the node has open, with the remedy; empty if it does.
+// Explains why this process does not see the open files of each process of the node, with the remedy; empty if it does.
 std::string why_users_are_hidden(const std::filesystem::path& procfs);
 
-// The pids of the processes with a descriptor of the device node, at most so many; those that can be seen from here.
+// Returns the pids of visible processes with a descriptor of the device node, up to a limit.
 std::vector<std::string> pids_with_open(const std::filesystem::path& procfs, const std::filesystem::path& node,
                                         std::size_t most);
 
 // Sends SIGKILL to the process with this pid if it has the device node open. Returns why it was spared; empty if it was
-// killed or has ended. Drivers report wrong pids, and pids are used again: only a process that is seen to use the
-// hardware is killed, and never this one or one that it descends from.
+// killed or has ended. Drivers report wrong pids, and pids are used again: only a process that visibly uses the
+// hardware is killed, and never this one or one of its ancestors.
 std::string kill_user_of(const std::filesystem::path& node, std::uint64_t pid);
 
 }  // namespace cardcage::hardware

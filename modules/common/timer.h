@@ -1,4 +1,4 @@
-// Calls events() of a module again and again, by way of the host's cage.poll.
+// Calls a module's events() at an interval, through the host's cage.poll.
 #pragma once
 
 #include <cardcage/sdk.hpp>
@@ -13,11 +13,11 @@ class Timer {
   Timer& operator=(const Timer&) = delete;
   ~Timer();
 
-  // In the module's start(). Throws cage::Error.
+  // For the module's start(). Throws cage::Error.
   void start(std::chrono::nanoseconds interval);
-  // In its stop().
+  // For the module's stop().
   void stop();
-  // In its events(), for each event: whether this is one of the timer, and it was due.
+  // For the module's events(), for each event: returns whether the event is the timer's, and the timer was due.
   bool take(const cage::Event& event) const;
 
  private:
