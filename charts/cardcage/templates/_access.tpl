@@ -31,7 +31,7 @@ subjects:
 - apiGroups: [resource.k8s.io]
   resources: [resourceclaims/status]
   verbs: [patch]
-# Entries of these drivers only, in claims that are allocated on the daemon's own node: the policy asks for this right, and from
+# Entries of these drivers only, in claims that are allocated on the daemon's own node: the policy requires this right, and from
 # Kubernetes 1.36 on the API server, too.
 {{- $names := list }}
 {{- range (include "cardcage.drivers" . | fromJson).drivers }}{{ $names = append $names .name }}{{ end }}

@@ -78,7 +78,7 @@ Expects the values of the group.
 {{- dict "writes" (list "/sys/bus/pci/devices/*/driver_override" "/sys/bus/pci/devices/*/reset") | toJson }}
 {{- end }}
 
-{{- /* Whether the group has helper daemons that go on while its pod restarts. Expects a group, as the following templates do. */}}
+{{- /* True if the group has helper daemons that keep running while its pod restarts. Expects a group, as the following templates do. */}}
 {{- define "cardcage.services" -}}
 {{- with .values }}{{ if or .services.enabled (and .modules.nvidia.enabled .modules.nvidia.mps) }}true{{ end }}{{ end }}
 {{- end }}
