@@ -185,7 +185,7 @@ Status AdminServer::restore() {
   if (!listener) return within(with_key(listener.error(), "node.admin_socket"), "admin socket");
   state_->listener = std::move(*listener);
   if (removed)
-    log(LogLevel::kWarn, "listening on the admin socket again; somebody had removed it",
+    log(LogLevel::kWarn, "listening on the admin socket again; it had been removed",
         {{"socket", state_->socket.native()}});
   return {};
 }

@@ -11,7 +11,7 @@ namespace {
 
 namespace wire = admin::v1;
 
-// Of an operator's name and reason, which are kept with the device and in its history.
+// Limits in bytes of an operator's name and reason, which are stored with the device and in its history.
 constexpr std::size_t kMaxBy = 256, kMaxReason = 1024;
 
 wire::HealthState wire_state(HealthState state) {

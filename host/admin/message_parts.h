@@ -1,4 +1,4 @@
-// What messages of all kinds consist of.
+// The parts that messages of several kinds share.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@ void fill(admin::v1::Condition& message, const Condition& condition);
 // The health of the device, its causes and its cordon.
 void fill_health(admin::v1::Device& message, const DeviceReport& report);
 
-// Of requests.
+// The fields of requests, with their defaults and limits.
 std::string operator_name(const std::string& given);
 Duration command_limit(std::int64_t given_ms);
 std::int64_t history_limit(std::uint32_t given);

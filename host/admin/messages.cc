@@ -25,7 +25,7 @@ void fill(wire::ClaimRef& message, const ClaimRef& ref) {
 void fill(wire::Value& message, std::int64_t value) { message.set_integer(value); }
 void fill(wire::Value& message, bool value) { message.set_boolean(value); }
 void fill(wire::Value& message, const std::string& value) { message.set_text(value); }
-// Options are never maps, and parameters have no values of their own here.
+// Does nothing: options are never maps, and the parameters in a listing have no values.
 void fill(wire::Value&, const TextMap&) {}
 void fill(wire::Value& message, const SemVer& value) { message.set_version(value.text); }
 template <class T>
