@@ -17,7 +17,7 @@ constexpr const char* kApiVersion = "admissionregistration.k8s.io/v1";
 // Enough for ten problems. The API server drops a message of more than 5 KiB.
 constexpr int kLongestMessage = 1000;
 
-// The kinds that a driver takes.
+// The kinds of parameters that a driver takes.
 struct Kinds {
   std::vector<ParamsSchema> known;
   bool others = false;  // a module takes parameters that name none of the kinds
@@ -27,7 +27,7 @@ bool judges_alike(const ParamsSchema& a, const ParamsSchema& b) {
   return a.raw == b.raw && schema_variables("kind", a) == schema_variables("kind", b);
 }
 
-// Modules of one driver may run the same file, and then declare the same.
+// Modules of one driver may run the same file, and then their declarations are the same.
 Status add(Kinds& kinds, const DeclaredParams& module) {
   for (const ParamsSchema& schema : module.schemas) {
     const auto same = std::ranges::find_if(kinds.known, [&](const ParamsSchema& other) {
@@ -43,7 +43,8 @@ Status add(Kinds& kinds, const DeclaredParams& module) {
   return {};
 }
 
-// A schema without a kind judges what names no other kind. Beside other kinds nobody can tell whose the parameters are.
+// A schema without a kind applies to parameters that name no other kind. Beside other kinds it is dropped: nothing
+// tells which module the parameters are meant for.
 Result<Kinds> kinds_of(std::span<const DeclaredParams> modules) {
   Kinds kinds;
   for (const DeclaredParams& module : modules) {
@@ -55,7 +56,8 @@ Result<Kinds> kinds_of(std::span<const DeclaredParams> modules) {
   return kinds;
 }
 
-// In claims the configuration is a part of spec.devices, in classes of spec.
+// The path of the configuration: spec.devices.config in a claim, spec.spec.devices.config in a template, and
+// spec.config in a class.
 std::string config_of(std::string_view object) {
   return fmt::format(
       "{0}.spec.?spec.?devices.?config\n"

@@ -1,5 +1,5 @@
-// Refuses wrong parameters when a ResourceClaim, ResourceClaimTemplate or DeviceClass is applied: what the modules of a
-// driver declare, as a ValidatingAdmissionPolicy.
+// A ValidatingAdmissionPolicy made from the parameters that the modules of a driver declare. It refuses wrong
+// parameters when a ResourceClaim, ResourceClaimTemplate or DeviceClass is applied.
 //
 // The policy helps the author of a claim and protects nothing: each prepare checks the parameters again. Therefore an
 // error of the policy itself lets the object through.
@@ -15,7 +15,7 @@
 
 namespace cardcage {
 
-// What one module of a driver declares. Without schemas it takes any parameters.
+// The parameters that one module of a driver declares. A module without schemas takes any parameters.
 struct DeclaredParams {
   std::string module;
   std::vector<ParamsSchema> schemas;
@@ -25,8 +25,8 @@ struct AdmissionPolicy {
   boost::json::object policy, binding;
 };
 
-// The policy for all entries of the driver, and what puts it into force. Both are named after the driver, so another
-// call for it replaces them. Fails if no module declares parameters, or if two declare the same kind differently.
+// The policy for all entries of the driver, and its binding. Both are named after the driver, so another call for it
+// replaces them. Fails if no module declares parameters, or if two declare the same kind differently.
 Result<AdmissionPolicy> admission_policy(const std::string& driver, std::span<const DeclaredParams> modules);
 
 }  // namespace cardcage

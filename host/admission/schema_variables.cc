@@ -10,16 +10,16 @@
 namespace cardcage {
 namespace {
 
-// CEL counts a sum as nested as deep as it has terms, and limits the depth and the length of an expression.
+// CEL counts a sum as nested as deep as it has terms, and limits both the depth and the length of an expression.
 constexpr std::size_t kMostTerms = 16;
 constexpr std::string_view kClassOnly =
     " is for a DeviceClass only; remove it, or ask the administrator of the cluster for a class that has it";
 
 // An object of the kind: the parameters themselves, or one that is nested in them.
 struct Node {
-  std::string path;                  // of its members: "" or "sharing."
+  std::string path;                  // prefix of the members: "" or "sharing."
   std::string variable;              // the list of these objects
-  std::string outer, name;           // of a nested one: the variable of the object around it, and its name there
+  std::string outer, name;           // for a nested object: the variable of the object around it, and its name there
   std::vector<std::string> members;  // names, in the order of the declaration
 };
 
@@ -84,7 +84,7 @@ std::string in_claim(const Node& node, const std::string& member) {
                         cel_string(fmt::format(".{}{}", member, kClassOnly)));
 }
 
-// Only what is for the class alone can be missed there: a claim may give any other required parameter.
+// Checks only the parameters that a class must give: a claim may give any other required parameter.
 std::string missing_in_class(const std::string& root, const Node& node, const OptionDeclaration& field,
                              const std::string& member) {
   return fmt::format(
@@ -94,7 +94,7 @@ std::string missing_in_class(const std::string& root, const Node& node, const Op
       cel_string(fmt::format("spec.config has no {}, which a DeviceClass must give", field.name)));
 }
 
-// What is wrong with the member, whether it is a parameter or an object with parameters.
+// Adds the checks of one member, whether it is a parameter or an object with parameters.
 void judge(const std::vector<Node>& nodes, const Node& node, const std::string& member, const ParamsSchema& schema,
            std::vector<std::string>& problems) {
   const auto field = std::ranges::find(schema.fields, node.path + member, &OptionDeclaration::name);

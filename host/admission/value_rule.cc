@@ -21,14 +21,14 @@ std::string text_rule(const OptionDeclaration& declaration, std::string_view tex
   return fmt::format("!{}.contains('\\u0000')", text);
 }
 
-// " && v.size() >= 1 && v.size() <= 8", or nothing.
+// Returns " && v.size() >= 1 && v.size() <= 8", or "" without limits.
 std::string size_rule(const OptionDeclaration& declaration, std::string_view size) {
   if (!is_bounded(declaration)) return "";
   const std::string least = declaration.min > 0 ? fmt::format(" && {} >= {}", size, declaration.min) : "";
   return fmt::format("{} && {} <= {}", least, size, declaration.max);
 }
 
-// "1 to 8 strings", "at most 8 strings", "strings".
+// Returns "1 to 8 strings", "at most 8 strings" or "strings".
 std::string counted(const OptionDeclaration& declaration, std::string_view what) {
   if (!is_bounded(declaration)) return std::string(what);
   if (declaration.min <= 0) return fmt::format("at most {} {}", declaration.max, what);
@@ -39,7 +39,7 @@ std::string one_of(const OptionDeclaration& declaration) {
   return fmt::format("one of '{}'", fmt::join(declaration.choices, "', '"));
 }
 
-// Numbers are taken, too.
+// Accepts numbers, too.
 std::string amount_rule(std::string_view value) {
   return fmt::format("(type({0}) == int || type({0}) == double || (type({0}) == string && isQuantity({0})))", value);
 }

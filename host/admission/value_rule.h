@@ -1,4 +1,5 @@
-// What a declared parameter may be, as CEL and in words. It judges as check_value() of host/config/options.h does.
+// The values that a declared parameter may have, as CEL and in words. The same rule as check_value() in
+// host/config/options.h.
 #pragma once
 
 #include <string>
@@ -12,7 +13,7 @@ struct ValueRule {
   std::string expected;  // "an integer from 1 to 8"
 };
 
-// The rule never names a value, so it keeps secrets.
+// The rule never names a value, so it reveals no secret.
 ValueRule value_rule(const OptionDeclaration& declaration);
 
 }  // namespace cardcage
