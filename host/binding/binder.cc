@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr Duration kApplyLimit = 10s, kReleaseLimit = 30s;
-constexpr const char* kPart = "binding";  // of the driver, as the owner of conditions
+constexpr const char* kPart = "binding";  // the part of the driver that owns the conditions
 
 bool has_bindings(const ModulePart& part) {
   return std::ranges::any_of(part.devices, [](const HeldDevice& held) { return !held.allocation.binding.empty(); });
@@ -37,7 +37,7 @@ Binder::Binder(std::string driver, std::shared_ptr<ClaimPreparer> preparer, cons
 void Binder::set_devices(Devices devices) {
   if (devices == devices_) return;
   devices_ = std::move(devices);
-  need_changed_.wake();  // claims that were not for this node may be so now
+  need_changed_.wake();  // claims of other nodes may concern this one now
 }
 
 Task<void> Binder::run() {
@@ -107,7 +107,7 @@ void Binder::take(ClaimEvent event) {
   const bool reserved_anew = !std::ranges::all_of(waiting.claim.reserved_for, [&](const std::string& consumer) {
     return std::ranges::find(before.reserved_for, consumer) != before.reserved_for.end();
   });
-  if (allocated_anew) waiting.stated.clear();  // the server has dropped what was stated of the earlier allocation
+  if (allocated_anew) waiting.stated.clear();  // the server has dropped the status of the earlier allocation
   if (allocated_anew || reserved_anew) {
     waiting.settled = false;
     waiting.due = environment_.clock.now();
@@ -167,7 +167,7 @@ Instant Binder::spawn_due() {
   return next;
 }
 
-// Nobody waits for it any more, or for these devices.
+// True if no pod waits for the claim any more, or if it has other devices now.
 bool Binder::must_release(const ClaimRecord& record) const {
   if (!complete_) return false;
   const auto waiting = waiting_.find(record.ref.uid);
@@ -185,7 +185,7 @@ Task<void> Binder::release(std::shared_ptr<const ClaimRecord> record) {
   };
   co_await withdraw(uid);
   auto releasing = preparer_->unprepare_if(still_ours, record->ref, environment_.clock.now() + kReleaseLimit);
-  const Status released = co_await std::move(releasing);  // the preparer logs what comes of it
+  const Status released = co_await std::move(releasing);  // the preparer logs an error
   const auto left = environment_.ledger.find({driver_, uid});
   if (released || !left || left->phase == ClaimPhase::kPrepared) releasing_.erase(uid);
   busy_.erase(uid);
@@ -226,8 +226,8 @@ Task<void> Binder::bind(std::string uid) {
   wake_.wake();
 }
 
-// Runs in the claim's turn. Until then, and while the modules start, the claim may have changed: then the next call is
-// for what it is now.
+// Runs in the claim's turn. The claim may have changed by then, or while the modules start; the next call is for the
+// changed claim.
 Task<Status> Binder::make_ready(Claim claim, std::shared_ptr<Statuses> statuses) {
   const Instant limit = environment_.clock.now() + environment_.deadlines.module_call;
   co_await environment_.devices.started(driver_, limit);

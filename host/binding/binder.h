@@ -1,9 +1,9 @@
 // Makes devices with binding conditions ready for the claims that pods wait for (KEP-5007).
 //
-// The scheduler allocates such a device and lets the pod wait. The binder finds the claim, has the modules make its
-// devices ready, and states in the claim's status how far they are, until the scheduler has seen enough. From the first
-// call of bind() on, the claim is in doubt in the ledger: its devices are held, also after a kill -9, until the kubelet
-// prepares the claim, or nobody waits any more and the binder has released it.
+// The scheduler allocates such a device and lets the pod wait. The binder finds the claim, calls the modules until its
+// devices are ready, and states their progress in the claim's status until the scheduler has seen enough. From the
+// first call of bind() on, the claim is in doubt in the ledger: its devices are held, also after a kill -9, until the
+// kubelet prepares the claim, or until no pod waits for it any more and the binder has released it.
 #pragma once
 
 #include <map>
@@ -23,10 +23,10 @@
 
 namespace cardcage {
 
-// How often a module is asked how far it is. The scheduler looks every 5 s.
+// The interval at which a module is asked for its progress. The scheduler looks every 5 s.
 constexpr std::chrono::seconds kBindInterval{3};
 
-// All outlive the binder.
+// All members outlive the binder.
 struct BinderEnvironment {
   asio::io_context& core;
   Clock& clock;
@@ -36,7 +36,7 @@ struct BinderEnvironment {
   const DeadlineConfig& deadlines;
 };
 
-// [core] Of one driver. Must outlive run().
+// [core] The binder of one driver. Must outlive run().
 class Binder {
  public:
   using Devices = std::set<std::pair<std::string, std::string>>;  // pools and names
@@ -57,7 +57,7 @@ class Binder {
     Instant due = Instant::min();
     std::vector<DeviceStatus> stated = {};
   };
-  // What bind() has brought: nothing if the kubelet has the claim by now.
+  // The result of bind(): nothing if the kubelet has the claim by now.
   using Statuses = std::optional<std::vector<DeviceStatus>>;
 
   Task<void> follow();
@@ -65,7 +65,7 @@ class Binder {
   void take(ClaimEvent event);
   bool is_ours(const Claim& claim) const;
   bool is_needed() const;
-  // The record of a claim that the binder has begun and that nobody has prepared.
+  // The record of a claim that the binder has begun and that the kubelet has not prepared.
   std::shared_ptr<const ClaimRecord> begun(const std::string& uid) const;
   std::vector<std::shared_ptr<const ClaimRecord>> all_begun() const;
 
@@ -84,10 +84,10 @@ class Binder {
   const BinderEnvironment environment_;
   Devices devices_;
   std::map<std::string, Waiting> waiting_;  // claims for devices of this node, by UID
-  std::set<std::string> listed_;            // those told since the last beginning, until all are
-  bool complete_ = false;                   // all claims have been told once
-  std::set<std::string> busy_;              // UIDs of claims that a module is called for
-  // Begun and not yet released, with the time of the next attempt.
+  std::set<std::string> listed_;            // UIDs seen since the last list began, until it is complete
+  bool complete_ = false;                   // a whole list of claims has been read
+  std::set<std::string> busy_;              // UIDs of claims with a call in flight
+  // Claims that were begun and are not released yet, with the time of the next attempt.
   std::map<std::string, Instant> releasing_;
   Backoff follow_again_;
   TaskGroup calls_;
