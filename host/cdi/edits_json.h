@@ -1,4 +1,4 @@
-// Edits as containerEdits of the CDI specification (SPEC.md 1.1.0).
+// Reads and writes edits as containerEdits of the CDI specification (SPEC.md 1.1.0).
 #pragma once
 
 #include <utility>

@@ -12,22 +12,22 @@
 
 namespace cardcage {
 
-// The file of one request of a claim. Containers mount it, so it keeps its inode: it is written in place.
+// The metadata file of one request of a claim. Containers mount it, so it keeps its inode: it is written in place.
 struct MetadataFile {
   std::string request;  // base name
   std::string host_path, container_path;
-  std::int64_t generation = 0;  // of the content, from 1 on
+  std::int64_t generation = 0;  // changes with the content; starts at 1
   std::string content;
   friend bool operator==(const MetadataFile&, const MetadataFile&) = default;
 };
 
 struct DescribedDevice {
   std::string driver, pool, name;
-  Attributes attributes;  // none if nobody describes it
+  Attributes attributes;  // empty if no module describes the device
   std::optional<NetworkData> network;
 };
 
-// The path that containers know. `pod_claim_name` is empty unless the claim was made from a template.
+// The path of the file in containers. `pod_claim_name` is empty unless the claim was made from a template.
 std::string metadata_container_path(const std::string& driver, const std::string& claim_name,
                                     const std::string& pod_claim_name, const std::string& request);
 

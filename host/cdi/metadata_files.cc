@@ -20,7 +20,7 @@ Status cannot_write(const std::filesystem::path& path) {
               failed.error().message);
 }
 
-// Keeps the inode, which containers have mounted, and cuts a longer content off last.
+// Keeps the inode, which containers have mounted, and truncates the file last.
 Status write_in_place(const std::filesystem::path& path, std::string_view content) {
   const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!file || ::fchmod(file.get(), 0644) != 0) return cannot_write(path);
@@ -35,12 +35,12 @@ Status write_in_place(const std::filesystem::path& path, std::string_view conten
 
 }  // namespace
 
-// Named as the spec file of the claim is, so that its owner can be read from it.
+// Has the name of the claim's spec file, so that its owner can be read from it.
 std::filesystem::path CdiWriter::metadata_folder(const std::string& driver, const std::string& claim_uid) const {
   return metadata_ / std::filesystem::path(claim_file_name(served_name_from_stored(driver), claim_uid)).stem();
 }
 
-// A reader in a container never sees a file change that says the same.
+// Leaves a file with equal content alone, so that a reader in a container sees no needless change.
 Status CdiWriter::write_metadata(const MetadataFile& file) const {
   const std::filesystem::path path = file.host_path;
   if (const auto known = read_file(path, kMaxMetadata); known && *known == file.content) return {};
@@ -57,7 +57,7 @@ Status CdiWriter::remove_metadata(const std::filesystem::path& claim_folder) con
 
 Status CdiWriter::sweep_metadata(const std::function<bool(const ClaimFile&)>& keep) const {
   if (metadata_.empty()) return {};
-  std::error_code ignored;  // a folder that is missing has nothing to remove
+  std::error_code ignored;  // a missing folder is empty
   std::vector<std::filesystem::path> folders;
   for (const auto& entry : std::filesystem::directory_iterator(metadata_, ignored)) folders.push_back(entry.path());
   for (const auto& folder : folders) {

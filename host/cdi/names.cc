@@ -21,7 +21,7 @@ bool is_name_of(std::string_view text, std::string_view punctuation) {
          });
 }
 
-// A second device of the same name in one claim has a counter in the place of the share id.
+// A second device of the same name in one claim has a counter in place of the share id.
 bool is_counter(std::string_view text) { return text.size() < 8 && std::ranges::all_of(text, is_digit); }
 
 // Vendors and file names must not have a '/', and no domain has a '_'.

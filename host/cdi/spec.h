@@ -21,7 +21,7 @@ struct CdiSpec {
   std::string kind;  // "vendor/class"
   std::vector<CdiDevice> devices;
   Edits edits;  // applied once, before those of the devices, to a container that gets any of them
-  std::vector<MetadataFile> files = {};  // that mounts of the devices need; not part of the spec file
+  std::vector<MetadataFile> files = {};  // files that the devices mount; not part of the spec file
   friend bool operator==(const CdiSpec&, const CdiSpec&) = default;
 };
 

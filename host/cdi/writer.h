@@ -20,21 +20,21 @@ class CdiWriter {
   explicit CdiWriter(std::filesystem::path folder, std::filesystem::path metadata = {})
       : folder_(std::move(folder)), metadata_(std::move(metadata)) {}
 
-  // Where the metadata files of the claim are.
+  // The folder of the claim's metadata files.
   std::filesystem::path metadata_folder(const std::string& driver, const std::string& claim_uid) const;
 
   // Writes the metadata files, then the spec file. Creates the folder if it is missing; replaces an older file of the
   // claim. Fails with kPermissionDenied if the folder is read-only and with kResourceExhausted if its file system is
   // full; the texts name the folder and the remedy.
   Status write(const std::string& driver, const std::string& claim_uid, const CdiSpec& spec) const;
-  // Both, in the other order. Succeeds if there is no such file.
+  // Removes the spec file, then the metadata files. Succeeds if there are none.
   Status remove(const std::string& driver, const std::string& claim_uid) const;
 
   // The claims for which we wrote files; files of others are ignored. Empty if the folder does not exist.
   Result<std::vector<ClaimFile>> list() const;
   Result<CdiSpec> read(const ClaimFile& file) const;
-  // Removes our files of claims for which `keep` is false, and incomplete files that a crash left. Returns how many
-  // spec files.
+  // Removes our files of claims for which `keep` is false, and incomplete files that a crash left. Returns the number
+  // of spec files removed.
   Result<std::size_t> sweep(const std::function<bool(const ClaimFile&)>& keep) const;
 
   const std::filesystem::path& folder() const { return folder_; }
