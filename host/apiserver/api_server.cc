@@ -15,12 +15,12 @@ namespace {
 
 constexpr std::size_t kMaxObject = std::size_t{4} << 20;  // etcd holds 1.5 MiB
 constexpr std::size_t kMaxWatchBacklog = std::size_t{8} << 20;
-// A page of the list, unless these slices are larger than kMaxPage together.
+// Slices per page of a list; fewer if these slices are larger than kMaxPage together.
 constexpr int kPageSize = 50;
 constexpr std::size_t kMaxPage = std::size_t{8} << 20;
 constexpr std::size_t kMaxSlices = 10'000;
-constexpr std::size_t kMaxTable = std::size_t{16} << 20;  // of a driver on all nodes
-// Short, because a connection that somebody in between has forgotten looks like one without news. A watch that follows
+constexpr std::size_t kMaxTable = std::size_t{16} << 20;  // slices of one driver on all nodes
+// Short, because a connection that a device in between has forgotten looks like one without news. A watch that follows
 // another one costs a request and no list. The times differ so that nodes that lost a server together drift apart.
 constexpr int kMinWatchSeconds = 20, kMaxWatchSeconds = 25;
 constexpr std::chrono::seconds kWatchGrace{5}, kDiscoverLimit{30};
@@ -37,16 +37,16 @@ Result<std::string> selector(std::string_view driver, std::string_view node_name
 
 Result<json::value> parse_answer(const Result<std::string>& body) {
   if (!body) return std::unexpected(body.error());
-  auto value = parse_json(*body, "the answer of the API server");
-  if (!value) value.error().code = Code::kUnavailable;  // it was cut short on the way, a retry may help
+  auto value = parse_json(*body, "the response of the API server");
+  if (!value) value.error().code = Code::kUnavailable;  // it was cut short on the way; a retry may help
   return value;
 }
 
-// The only kInternal of a call: its response has more bytes than were asked for.
+// The only kInternal of a call: its response exceeds the limit of the call.
 bool is_too_large(const Error& error) { return error.code == Code::kInternal; }
 
 std::string from_environment(const char* name) {
-  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody here calls setenv
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): this process never calls setenv
   return value != nullptr ? value : "";
 }
 
@@ -64,7 +64,7 @@ ApiCall list_call(ResourceApi version, std::string_view query) {
   return {"list ResourceSlices", {.path = fmt::format("{}?{}", slices_path(version), query), .max_body = kMaxPage}};
 }
 
-// As kubectl asks for it, without the objects.
+// Requests the table that kubectl requests, without the objects.
 ApiCall table_call(ResourceApi version, const std::string& driver) {
   const std::string selector = percent_encode("spec.driver=" + driver);
   return {
@@ -285,7 +285,7 @@ Task<Result<SliceList>> ApiServer::list_pages(std::string selector, Instant dead
   co_return fail(Code::kUnavailable, "list ResourceSlices: the deadline passed between two pages");
 }
 
-// From the server's cache, which costs neither etcd nor the other nodes anything. It ignores page sizes.
+// Reads the server's cache, which loads neither etcd nor other nodes. The cache ignores page sizes.
 Task<Result<SliceList>> ApiServer::list_cached(std::string selector, Instant deadline) {
   SliceList list;
   const auto end = co_await list_page(selector + "&resourceVersion=0", list, deadline);
@@ -370,7 +370,7 @@ Task<Status> ApiServer::write_event(NodeEvent event, Instant deadline) {
   const bool repeated = event.count > 1;
   ApiCall expected = repeated ? update_call(event) : create_call(event);
   auto written = co_await session_.call(std::move(expected), deadline);
-  // It has expired, or an earlier attempt to create it came through.
+  // A repetition finds its Event expired, or a create succeeded in an earlier attempt.
   if (!written && written.error().code == (repeated ? Code::kNotFound : Code::kAlreadyExists)) {
     ApiCall other = repeated ? create_call(event) : update_call(event);
     written = co_await session_.call(std::move(other), deadline);

@@ -23,16 +23,16 @@ class ApiServer final : public Cluster {
   Task<Result<Claim>> get_claim(std::string name_space, std::string name, Instant deadline) override;
   Task<Result<PodClaims>> get_pod_claims(std::string name_space, std::string pod, Instant deadline) override;
   Task<Result<ClusterNode>> get_node(std::string node_name, Instant deadline) override;
-  // Server-side apply, with the owner as field manager.
+  // Uses server-side apply, with the owner as field manager.
   Task<Status> apply_claim_status(ClaimRef claim, StatusOwner owner, std::vector<DeviceStatus> devices,
                                   Instant deadline) override;
-  // Pages of 100 claims first, then watches that follow each other.
+  // Reads pages of 100 claims first, then watches that follow each other.
   Task<Status> follow_claims(std::function<void(ClaimEvent)> on_event) override;
   // The first list comes from the server's cache, since all nodes start together after an outage; it may be late, and
   // the watch brings what it lacks. Later lists follow a failure and are exact: pages of 50 slices, or of fewer if
-  // these are large. Such a list starts again once if it expires between two pages.
+  // these are large. An exact list starts again once if it expires between two pages.
   Task<Result<SliceList>> list_slices(std::string driver, std::string node_name, Instant deadline) override;
-  // As the table that kubectl prints, which has no devices: 200 bytes for a slice.
+  // Reads the table that kubectl prints, which has no devices: 200 bytes per slice.
   Task<Result<std::vector<PublishedPool>>> list_pools(std::string driver, Instant deadline) override;
   // 10,000 devices are 79 slices. More writes at once would only queue in the API server (priority and fairness).
   std::size_t parallel_writes() const override { return 8; }
@@ -43,10 +43,11 @@ class ApiServer final : public Cluster {
   // The server ends a watch after 20 to 25 s. One that has not ended 5 s later has lost its connection.
   Task<Status> watch_slices(std::string driver, std::string node_name, std::string& version,
                             std::function<void(SliceEvent)> on_event) override;
-  // One that the server has forgotten (--event-ttl, an hour by default) is created anew.
+  // Creates an Event anew that the server has forgotten (--event-ttl, an hour by default).
   Task<Status> write_event(NodeEvent event, Instant deadline) override;
 
-  // The version of resource.k8s.io in use. Found by the first call, and again when the server stops serving it.
+  // The version of resource.k8s.io in use. The first call finds it, and another one does when the server stops serving
+  // it.
   std::optional<ResourceApi> api_version() const { return version_; }
 
  private:
@@ -64,7 +65,7 @@ class ApiServer final : public Cluster {
   Clock& clock_;
   ApiSession session_;
   std::optional<ResourceApi> version_;
-  std::set<std::string> listed_;  // the selectors that had a list
+  std::set<std::string> listed_;  // the selectors that have been listed
   std::minstd_rand random_{std::random_device{}()};
 };
 

@@ -1,4 +1,4 @@
-// What drivers state of a claim's devices, by server-side apply.
+// Applies the statuses that drivers state for a claim's devices, by server-side apply.
 #include "host/apiserver/api_server.h"
 #include "host/apiserver/claim_status_json.h"
 #include "host/apiserver/percent_encode.h"
@@ -30,7 +30,7 @@ Task<Status> ApiServer::apply_claim_status(ClaimRef claim, StatusOwner owner, st
   MakeCall make = [&](ResourceApi version) { return apply_call(version, claim, owner, *entries); };
   const auto body = co_await call(std::move(make), deadline);
   if (!body) co_return std::unexpected(body.error());
-  const auto stored = parse_json(*body, "the answer of the API server");
+  const auto stored = parse_json(*body, "the response of the API server");
   if (!stored) co_return fail(Code::kUnavailable, "{}", stored.error().message);  // cut short on the way
   if (!has_entries(array_at(object_at(as_object(*stored), "status"), "devices"), devices))
     co_return fail(Code::kUnimplemented,

@@ -1,4 +1,5 @@
-// Follows the ResourceClaims of the cluster. No selector finds those that are allocated to one node, so all are read.
+// Follows the ResourceClaims of the cluster. No selector finds the claims that are allocated to one node, so all are
+// read.
 #include "host/apiserver/api_server.h"
 #include "host/apiserver/claim_json.h"
 #include "host/apiserver/percent_encode.h"
@@ -50,7 +51,7 @@ Task<Result<std::string>> ApiServer::list_claims(std::function<void(ClaimEvent)>
     MakeCall make = [&next](ResourceApi version) { return page_call(version, next); };
     const auto body = co_await call(std::move(make), clock_.now() + kPageLimit);
     if (!body) co_return std::unexpected(body.error());
-    const auto page = parse_json(*body, "the answer of the API server");
+    const auto page = parse_json(*body, "the response of the API server");
     if (!page) co_return fail(Code::kUnavailable, "{}", page.error().message);  // cut short on the way
     const auto items = items_of(as_object(*page));
     if (!items) co_return within(items.error(), "list ResourceClaims");

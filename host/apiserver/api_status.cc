@@ -57,7 +57,7 @@ Error make_error(long status, CallKind kind, bool about_object, std::string_view
 }  // namespace
 
 Error api_error(const HttpResponse& response, CallKind kind) {
-  const auto body = parse_json(response.body, "the answer");
+  const auto body = parse_json(response.body, "the response");
   if (!body || text_at(as_object(*body), "kind") != "Status")
     return make_error(response.status, kind, false, response.body);
   const auto& status = as_object(*body);

@@ -40,7 +40,7 @@ Result<ClaimRef> ref_from(const json::object& metadata) {
   return ref;
 }
 
-// It becomes part of a path in containers.
+// The name becomes part of a path in containers.
 Result<std::string> pod_claim_name_from(const json::object& metadata) {
   constexpr std::string_view kAnnotation = "resource.kubernetes.io/pod-claim-name";
   const auto name = text_at(object_at(metadata, "annotations"), kAnnotation);

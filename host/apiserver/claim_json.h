@@ -11,7 +11,7 @@ namespace cardcage {
 // raise its own; anything larger is an attack. Fails with kInvalidArgument, and the text names the field.
 Result<Claim> claim_from_json(const json::value& value);
 
-// The claims of templates, and the one for extended resources. Leaves out names that no claim can have.
+// The claims made from templates, and the one for extended resources. Leaves out names that no claim can have.
 PodClaims pod_claims_from_json(const json::value& pod);
 
 }  // namespace cardcage

@@ -50,7 +50,7 @@ Result<json::array> claim_status_to_json(const std::vector<DeviceStatus>& device
   for (const DeviceStatus& device : devices) {
     json::object entry{{"driver", device.driver}, {"pool", device.pool}, {"device", device.device}};
     if (!device.share_id.empty()) entry["shareID"] = device.share_id;
-    // There even if empty, as the types of the API write it.
+    // Present even if empty, as the types of the API write it.
     json::array& conditions = entry["conditions"].emplace_array();
     for (const DeviceCondition& condition : device.conditions) conditions.push_back(to_json(condition));
     if (!device.data.empty()) {

@@ -1,4 +1,5 @@
-// Writes what a driver states of a claim's devices as JSON. v1, v1beta2 and v1beta1 differ in apiVersion only.
+// Writes the statuses that a driver states for a claim's devices as JSON. v1, v1beta2 and v1beta1 differ in apiVersion
+// only.
 #pragma once
 
 #include <vector>
@@ -10,17 +11,17 @@
 
 namespace cardcage {
 
-// Names and UID of the claim must be valid, and every entry of `driver`; kInvalidArgument.
+// Fails with kInvalidArgument unless the names and UID of the claim are valid and every entry belongs to `driver`.
 Status check_claim_status(const ClaimRef& claim, const std::string& driver, const std::vector<DeviceStatus>& devices);
 
 // The entries of status.devices.
 Result<json::array> claim_status_to_json(const std::vector<DeviceStatus>& devices);
 
-// The object to apply. Without a device it owns nothing, which removes what its manager applied before. The UID makes
-// the server refuse it for another claim of the same name.
+// The object to apply. Without a device it owns nothing, which removes the fields that its manager applied before. The
+// UID makes the server refuse it for another claim of the same name.
 json::object claim_status_patch(const ClaimRef& claim, json::array devices, ResourceApi version);
 
-// Whether `stored`, a list of entries, has one for each of `devices`. A server whose feature gate
+// Tells whether `stored`, a list of entries, has one for each of `devices`. A server whose feature gate
 // DRAResourceClaimDeviceStatus is off drops them silently.
 bool has_entries(const json::array& stored, const std::vector<DeviceStatus>& devices);
 

@@ -1,4 +1,4 @@
-// Credentials for the API server and its address, from the pod's service account or from a kubeconfig.
+// Credentials for the API server, and its address, from the pod's service account or from a kubeconfig.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,7 @@
 
 namespace cardcage {
 
-// Where a pod finds its service account.
+// Places where a pod finds its service account.
 struct ServiceAccountPlaces {
   std::string host, port;  // $KUBERNETES_SERVICE_HOST (a name, IPv4 or IPv6 address) and _PORT
   std::filesystem::path folder = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -33,13 +33,13 @@ class Credentials {
   const HttpPeer& peer() const { return *peer_; }
   // Reads all files now. True if anything changed, so that another attempt may succeed.
   bool refresh();
-  // What an operator can do if the server keeps refusing: "check the token in '/var/run/...'".
+  // Tells an operator what to check if the server keeps refusing: "check the token in '/var/run/...'".
   const std::string& remedy() const { return remedy_; }
 
  private:
   struct Loaded {
     HttpPeer peer;
-    std::vector<std::filesystem::path> files;  // where it came from
+    std::vector<std::filesystem::path> files;  // the files that were read
     std::string remedy;
   };
   using Load = std::function<Result<Loaded>()>;

@@ -69,8 +69,8 @@ class CurlMulti : public std::enable_shared_from_this<CurlMulti> {
   void arm(Instant expiry);
 
   asio::io_context& core_;
-  // libcurl moves its timeout with every request, and setting a timer each time would cost more than the rest of the
-  // request. So a timer that would fire too early is left alone, and compares with the timeout when it fires.
+  // libcurl moves its timeout with every request, and setting a timer each time would cost more than the remaining work
+  // of the request. So a timer that would fire too early is left alone, and compares with the timeout when it fires.
   asio::steady_timer timer_;
   std::optional<Instant> timeout_, armed_;
   bool starting_ = false;
@@ -79,7 +79,7 @@ class CurlMulti : public std::enable_shared_from_this<CurlMulti> {
   CURLM* multi_;
 };
 
-// [core] One request and its response. Destroying it cancels the request.
+// [core] One request and its response. The destructor cancels the request.
 class CurlTransfer {
  public:
   enum class Mode { kWhole, kLines };
@@ -118,8 +118,8 @@ class CurlTransfer {
   bool running_ = false;
   std::array<char, CURL_ERROR_SIZE> detail_{};
   std::string received_;
-  std::size_t taken_ = 0;    // how much of received_ was handed out
-  std::size_t scanned_ = 0;  // how much of received_ is known to contain no further end of line
+  std::size_t taken_ = 0;    // bytes of received_ that were handed out
+  std::size_t scanned_ = 0;  // bytes of received_ that contain no further end of line
   std::optional<Error> refused_;
   std::optional<CURLcode> result_;
   Instant started_;

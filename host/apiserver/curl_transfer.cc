@@ -144,7 +144,7 @@ Instant CurlTransfer::limit() const {
 std::size_t CurlTransfer::on_data(char* data, std::size_t, std::size_t size, void* self) {
   auto& transfer = *static_cast<CurlTransfer*>(self);
   if (transfer.received_.size() + size > transfer.request_.max_body) {
-    transfer.refused_ = Error{Code::kInternal, fmt::format("the answer of the API server is larger than {} bytes",
+    transfer.refused_ = Error{Code::kInternal, fmt::format("the response of the API server is larger than {} bytes",
                                                            transfer.request_.max_body)};
     return CURL_WRITEFUNC_ERROR;
   }
@@ -169,7 +169,7 @@ Task<Status> CurlTransfer::progress() {
   const Instant limit = this->limit();
   if (!result_ && CurlMulti::now() >= limit) {
     multi_->close_silent_since(started_);
-    co_return fail(Code::kDeadlineExceeded, "no answer within {}", seconds(limit - started_));
+    co_return fail(Code::kDeadlineExceeded, "no response within {}", seconds(limit - started_));
   }
   co_return Status{};
 }

@@ -1,4 +1,4 @@
-// What drivers state of a claim's devices, in a file beside the claim's.
+// Writes the statuses of a claim's devices to a file beside the claim's.
 #include "host/apiserver/claim_status_json.h"
 #include "host/apiserver/embedded_node.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t kMaxStatusFile = std::size_t{4} << 20;
 
-// The entries of other drivers. A file of an earlier claim of the same name, or one that nobody can read, has none.
+// Returns the entries of other drivers. A file of an earlier claim of the same name, or an unreadable one, has none.
 json::array entries_of_others(const std::filesystem::path& file, const ClaimRef& claim, std::string_view driver) {
   json::array others;
   const auto text = read_file(file, kMaxStatusFile);

@@ -19,7 +19,7 @@ namespace cardcage {
 namespace {
 
 constexpr std::size_t kMaxFile = std::size_t{4} << 20;
-constexpr std::size_t kMaxEvents = 1024;  // of slices
+constexpr std::size_t kMaxEvents = 1024;  // events of slices
 constexpr std::size_t kMaxNodeEvents = 100;
 constexpr std::uint64_t kMaxVersion = std::uint64_t{1} << 62;  // a larger version in a file is a mistake
 constexpr std::string_view kNoMachineId = "00000000000000000000000000000000";

@@ -5,7 +5,7 @@
 //   <folder>/slices/<name>.json               the ResourceSlices that we publish, v1
 //   <folder>/events/<name>.json               our newest Events on the node, at most 100
 //
-// The slices folder is authoritative: a file that somebody deletes or edits there by hand causes a watch event.
+// The slices folder is authoritative: deleting or editing a file there by hand causes a watch event.
 #pragma once
 
 #include <deque>
@@ -33,11 +33,11 @@ class EmbeddedNode final : public Cluster {
   Task<Result<ClusterNode>> get_node(std::string node_name, Instant deadline) override;
   Task<Status> apply_claim_status(ClaimRef claim, StatusOwner owner, std::vector<DeviceStatus> devices,
                                   Instant deadline) override;
-  // Never returns: there is no scheduler, so no claim waits for anything.
+  // Never returns: without a scheduler no claim waits for anything.
   Task<Status> follow_claims(std::function<void(ClaimEvent)> on_event) override;
   Task<Result<SliceList>> list_slices(std::string driver, std::string node_name, Instant deadline) override;
   Task<Result<std::vector<PublishedPool>>> list_pools(std::string driver, Instant deadline) override;
-  // They run one after the other anyway.
+  // The writes run one after the other anyway.
   std::size_t parallel_writes() const override { return 1; }
   Task<Result<Slice>> create_slice(Slice slice, Instant deadline) override;
   Task<Result<Slice>> update_slice(Slice slice, Instant deadline) override;
@@ -73,7 +73,7 @@ class EmbeddedNode final : public Cluster {
   std::deque<Event> events_;
   std::uint64_t version_ = 0;
   std::uint64_t oldest_ = 0;  // the oldest version from which a watch may start
-  std::uint64_t made_ = 0;    // how many uids and names were generated
+  std::uint64_t made_ = 0;    // number of uids and names generated
 };
 
 }  // namespace cardcage

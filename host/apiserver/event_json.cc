@@ -22,8 +22,8 @@ json::object event_to_json(const NodeEvent& event) {
       {"apiVersion", "v1"},
       {"kind", "Event"},
       {"metadata", json::object{{"name", event.name}, {"namespace", kEventNamespace}}},
-      // `kubectl describe node` also finds the Events that have the name in the place of the uid, as kubelets before
-      // 1.36 write them. So it need not be looked up.
+      // `kubectl describe node` also finds Events that have the node's name in place of its uid, as kubelets before
+      // 1.36 write them. So the uid need not be looked up.
       {"involvedObject",
        json::object{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", event.node}, {"uid", event.node}}},
       {"type", event.type == NodeEvent::Type::kWarning ? "Warning" : "Normal"},

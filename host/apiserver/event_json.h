@@ -6,14 +6,14 @@
 
 namespace cardcage {
 
-// Where the Events of objects without a namespace are.
+// The namespace of Events on objects without a namespace.
 inline constexpr const char* kEventNamespace = "default";
 
-// The names of the node and of the Event must be DNS subdomains, reason and note within their limits;
-// kInvalidArgument.
+// Fails with kInvalidArgument unless the names of the node and of the Event are DNS subdomains, and the reason and the
+// note are within their limits.
 Status check_event(const NodeEvent& event);
 json::object event_to_json(const NodeEvent& event);
-// What a repetition changes: a JSON merge patch (RFC 7386).
+// The fields that a repetition changes, as a JSON merge patch (RFC 7386).
 json::object event_patch(const NodeEvent& event);
 
 }  // namespace cardcage

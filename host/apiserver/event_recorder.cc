@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kGather = 1s, kRepeatWindow = 10min, kWriteLimit = 10s, kRetryPause = 5s;
-// As client-go's spam filter (EventSourceObjectSpamFilter), which refills more slowly, but for each object.
+// The burst of client-go's spam filter (EventSourceObjectSpamFilter), which refills more slowly, but per object.
 constexpr int kEventBurst = 25;
 constexpr Duration kEventInterval = 30s;
 // A note of 1 KiB has no room for more.

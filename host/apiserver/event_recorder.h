@@ -1,7 +1,8 @@
-// Tells the cluster what happens to the health of devices: Events on the node.
+// Tells the cluster about the health of devices: Events on the node.
 //
 // Events of the same kind within a second become one, and so do those that wait for the rate limit: a rack that fails
-// costs each node a few small writes. What the cluster does not take is counted, and the next Event says so.
+// costs each node a few small writes. Events that the cluster does not accept are counted, and the next Event gives
+// their number.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +20,13 @@
 
 namespace cardcage {
 
-// [core] Never waits but in run(). Must outlive run().
+// [core] Waits only in run(). Must outlive run().
 class EventRecorder {
  public:
   // `node` is the name of the node. The references outlive this.
   EventRecorder(asio::io_context& core, Clock& clock, Cluster& cluster, std::string node);
 
-  // A cause from before this daemon started: its end is news, too.
+  // Takes a cause from before this daemon started: its end is news, too.
   void remember(const CauseRecord& record);
   void record(const HealthEvent& event);
   // Writes until the surrounding coroutine is cancelled.
@@ -44,12 +45,12 @@ class EventRecorder {
     std::string name, detail;
     std::int64_t times = 0;
   };
-  // What the next Event of this kind says.
+  // The content of the next Event of one kind.
   struct Group {
     const Words* words;
     Instant begun;
     WallTime first, last;
-    std::vector<Item> items;  // the first ones
+    std::vector<Item> items;  // the first ones only
     std::set<DeviceKey> devices;
     std::int64_t times = 0;
   };
@@ -62,7 +63,7 @@ class EventRecorder {
 
   static const Words kUnhealthy, kDegraded, kHealthy, kQuarantined, kGone, kBack, kCordoned, kUncordoned, kReset,
       kResetFailed;
-  // Nothing if it is no news for the cluster.
+  // Returns null if the event is not news for the cluster.
   const Words* judge(const HealthEvent& event);
   void insert_bad(const DeviceKey& device, const std::string& cause);
   bool is_bad(const DeviceKey& device) const;
@@ -76,13 +77,13 @@ class EventRecorder {
   Cluster& cluster_;
   const std::string node_;
   std::set<std::pair<DeviceKey, std::string>> bad_;  // causes that are unhealthy or degraded
-  std::vector<Group> groups_;                        // oldest first, one for each kind
+  std::vector<Group> groups_;                        // oldest first, one per kind
   std::deque<Written> written_;                      // oldest first
   RateLimit limit_;
   Wakeup news_;
   std::int64_t last_name_ = 0;
   std::int64_t lost_ = 0;  // since the last Event that was written
-  bool refused_ = false;   // for lack of permission
+  bool refused_ = false;   // the daemon lacks the permission
 };
 
 }  // namespace cardcage

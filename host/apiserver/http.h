@@ -35,7 +35,7 @@ struct HttpRequest {
   std::string body;  // empty = none
   std::string content_type = "application/json";
   std::string accept = "application/json";
-  std::size_t max_body = std::size_t{16} << 20;  // in bytes; for a stream, of what was not handed out yet
+  std::size_t max_body = std::size_t{16} << 20;  // in bytes; for a stream, the bytes not handed out yet
 };
 
 struct HttpResponse {

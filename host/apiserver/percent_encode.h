@@ -1,4 +1,4 @@
-// Texts as parts of a URL (RFC 3986).
+// Encodes texts for use in a URL (RFC 3986).
 #pragma once
 
 #include <fmt/format.h>

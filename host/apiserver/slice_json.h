@@ -6,7 +6,7 @@
 
 namespace cardcage {
 
-// In order of preference, newest first. v1beta1 wraps the content of a device in `basic`.
+// The versions in order of preference, newest first. v1beta1 wraps the content of a device in `basic`.
 enum class ResourceApi { kV1, kV1beta2, kV1beta1 };
 std::string_view to_string(ResourceApi version);
 

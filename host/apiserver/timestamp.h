@@ -1,4 +1,4 @@
-// Times as objects of the API have them.
+// Times as text in objects of the API.
 #pragma once
 
 #include <fmt/chrono.h>
@@ -8,7 +8,7 @@
 
 namespace cardcage {
 
-// RFC 3339 in seconds: the API server cuts the rest off.
+// RFC 3339 in seconds, since the API server drops fractions.
 inline std::string timestamp(std::chrono::system_clock::time_point time) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
 }

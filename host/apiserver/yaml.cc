@@ -13,7 +13,7 @@ namespace json = boost::json;
 constexpr std::size_t kMaxValues = 100'000;
 constexpr int kMaxNesting = 64;
 
-// For plain scalars; quoted ones are strings, whatever they look like.
+// For plain scalars only; quoted ones are always strings.
 json::value typed(const YAML::Node& node) {
   if (bool flag = false; YAML::convert<bool>::decode(node, flag)) return flag;
   if (std::int64_t number = 0; YAML::convert<std::int64_t>::decode(node, number)) return number;

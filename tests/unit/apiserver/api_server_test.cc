@@ -215,7 +215,7 @@ TEST_F(ApiServerTest, ASilentServerIsUnavailable) {
   const auto silent = get_claim(100ms);
   ASSERT_FALSE(silent);
   EXPECT_EQ(silent.error().code, Code::kUnavailable);
-  EXPECT_THAT(silent.error().message, HasSubstr("no answer within"));
+  EXPECT_THAT(silent.error().message, HasSubstr("no response within"));
 }
 
 TEST_F(ApiServerTest, ACreateWhoseResponseIsLostMakesOneSlice) {

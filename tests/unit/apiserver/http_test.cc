@@ -143,7 +143,7 @@ TEST_F(HttpTest, ASilentRequestTimesOutAndTheNextOneWorks) {
   server.inject({.kind = Fault::Kind::kSilence});
   const auto silent = get({.path = "/api/v1/nodes/n1"}, 50ms);
   ASSERT_EQ(code_of(silent), Code::kDeadlineExceeded);
-  EXPECT_EQ(silent.error().message, "no answer within 0.05 s");
+  EXPECT_EQ(silent.error().message, "no response within 0.05 s");
   expect_works();
 }
 
