@@ -15,20 +15,20 @@
 namespace cardcage {
 namespace {
 
-// From SIGTERM to the end of all calls. Modules stop after that, and a pod's default grace period is 30 s.
+// The time from SIGTERM to the end of all calls. Modules stop after that, and a pod's default grace period is 30 s.
 constexpr Duration kStopLimit = std::chrono::seconds(15);
 // A kubelet looks at new sockets each second.
 constexpr Duration kHandOverLimit = std::chrono::seconds(4);
-// Long after the first slices and lists of devices.
+// The first slices and lists of devices are published long before.
 constexpr Duration kStart = std::chrono::seconds(10);
-// The limit for one claim, whose module may take its time.
+// The limit for one claim, whose module may be slow.
 constexpr Duration kRefitLimit = std::chrono::minutes(2);
-// Short, because nobody serves the node from the end of the previous daemon until the next attempt.
+// Short, because no daemon serves the node from the end of the previous one until the next attempt.
 constexpr Duration kLedgerRetry = std::chrono::milliseconds(20), kLedgerLogInterval = std::chrono::seconds(30);
-// Beside "services", which has the pipes that services print to.
+// A name other than "services", which holds the pipes that services print to.
 constexpr const char* kServiceRecords = "service-records";
 
-// Also to another file system.
+// Works across file systems.
 void move_folder(const std::filesystem::path& from, const std::filesystem::path& to) {
   using Options = std::filesystem::copy_options;
   std::error_code failed;
@@ -40,7 +40,7 @@ void move_folder(const std::filesystem::path& from, const std::filesystem::path&
         {{"folder", from.native()}, {"to", to.native()}, {"error", failed.message()}});
 }
 
-// The first process that holds a lock of one of them.
+// The first process that holds a lock on one of the files.
 std::string holder_of(std::initializer_list<std::filesystem::path> locked) {
   for (const auto& path : locked)
     if (const auto pid = lock_holder(path)) return fmt::format("process {}", *pid);
@@ -108,8 +108,8 @@ Status Daemon::open() {
   create_orphan_search();
   admin_ = std::make_unique<AdminServer>(core_, config_.node.admin_socket, *this);
   open_metrics();
-  // Nothing may fail from here on: what serves a name must be stopped before it goes. Drivers with claims in the ledger
-  // have their sockets before any module runs, because the kubelet may need to unprepare.
+  // No step may fail from here on: whatever serves a name must be stopped before it goes. Drivers with claims in the
+  // ledger have their sockets before any module runs, because the kubelet may need to unprepare.
   serve(plan_change({}, config_));
   remove_left_sockets();
   return {};
@@ -150,7 +150,7 @@ Services::Judge Daemon::judge_of_services() const {
   return [this](const ServiceKey& service, const ProgramCommand& command) -> Result<ProgramCommand> {
     const auto module = std::ranges::find(config_.modules, service.module, &ModuleConfig::name);
     if (module != config_.modules.end()) return ProgramRules(*module, config_.node.roots.driver).renew(command);
-    // It drains with the permissions that it had, or got another name.
+    // The module drains with the permissions that it had, or got another name.
     if (supervisors_) return command;
     for (const ModuleConfig& other : config_.modules)
       if (auto renewed = ProgramRules(other, config_.node.roots.driver).renew(command)) return renewed;
@@ -330,7 +330,7 @@ void Daemon::create_served_names() {
                            .claims_wanted = [this] { return wants_claim_users(); }});
 }
 
-// On the embedded node, files stand for claims, and nobody but their owner knows whether one that is gone comes back.
+// On the embedded node, files stand for claims, and only their owner knows whether a deleted one comes back.
 void Daemon::create_orphan_search() {
   if (!config_.node.claims_folder.empty()) return;
   OrphanedClaims::Release release = [this](std::string name, ClaimRef claim, TurnCheck check) -> Task<Status> {
@@ -358,8 +358,8 @@ void Daemon::changed(const Supervisor& supervisor) {
   update_labels();
 }
 
-// While a module may still tell its labels, the file stays: those of a daemon that restarts do not come and go. One
-// that is quiesced or does not start keeps those that the previous daemon wrote.
+// The file stays while any module may still report labels, so that a restart of the daemon does not remove and restore
+// them. A module that is quiesced or does not start keeps the labels that the previous daemon wrote.
 void Daemon::update_labels() {
   if (modules_end_) return;
   std::vector<ModuleLabels> labels;
@@ -384,7 +384,7 @@ void Daemon::run() {
   std::vector<ClaimKey> claims;
   for (const auto& [key, claim] : ledger_->claims()) claims.push_back(key);
   spawn(core_, refit(std::move(claims)));
-  // Not among the loops: what waits for the API server does not hold the end of the daemon up.
+  // Not among the loops: shutdown must not wait for the API server.
   spawn(core_, node_events_->run());
   spawn(core_, claim_statuses_->run());
   if (orphans_) spawn(core_, orphans_->run());
@@ -416,7 +416,7 @@ Task<void> Daemon::shut_down() {
   if (orphans_) orphans_->stop();
   if (nri_) nri_->stop();
   co_await loops_.join(clock_, deadline);
-  // Drivers first: the kubelet repeats their calls. It rejects a pod whose resource nobody serves, so resources keep
+  // Drivers first: the kubelet repeats their calls. It rejects a pod whose resource is not served, so resources keep
   // their streams and lists until nothing else holds the next daemon back.
   co_await hooks_->stop(deadline);
   co_await drivers_->stop(deadline);

@@ -41,10 +41,10 @@
 
 namespace cardcage {
 
-// [core] except create() and run().
+// [core], except create() and run().
 class Daemon final : public DaemonView {
  public:
-  // Fails if anything is wrong that can be known before serving: folders, ledger, credentials.
+  // Fails on any problem that can be known before serving: folders, ledger, credentials.
   // Only tests pass a fault or a pace.
   static Result<std::unique_ptr<Daemon>> create(Config config, std::filesystem::path config_file,
                                                 Restarts restarts = {}, FaultHook fault = {},
@@ -74,7 +74,7 @@ class Daemon final : public DaemonView {
   Result<std::unique_ptr<Ledger>> wait_for_ledger();
   void open_records();
   void adopt_services();
-  // By the configuration that is in effect.
+  // Judges by the configuration that is in effect.
   Services::Judge judge_of_services() const;
   Supervisors::Environment supervisors_environment();
   void create_pods_watch();
@@ -109,7 +109,7 @@ class Daemon final : public DaemonView {
   Task<void> stop_on_signal();
   Task<void> shut_down();
 
-  Config config_;  // the running one
+  Config config_;  // the configuration in effect
   const Restarts restarts_;
   const FaultHook fault_;
   const OrphanPace orphan_pace_;
@@ -153,10 +153,10 @@ class Daemon final : public DaemonView {
   std::unique_ptr<PodReconciler> pods_;
   std::unique_ptr<OrphanedClaims> orphans_;  // null without an API server
   Wakeup tidy_{core_}, pods_wanted_{core_}, run_files_changed_{core_};
-  TaskGroup loops_{core_};                      // that run until stopping_
-  std::vector<std::string> run_file_problems_;  // of the last look
+  TaskGroup loops_{core_};                      // loops that run until stopping_
+  std::vector<std::string> run_file_problems_;  // problems found by the last look
   bool stopping_ = false;
-  bool modules_end_ = false;  // what is said of them is no news for the kubelet
+  bool modules_end_ = false;  // modules are stopping; their news must not reach the kubelet
   std::unique_ptr<AdminServer> admin_;
   std::unique_ptr<HttpEndpoint> endpoint_;  // null while the port is taken
   std::string metrics_error_;

@@ -1,4 +1,4 @@
-// What the daemon does about the health of devices, beyond what their supervisors do.
+// The daemon's part in the health of devices: commands of operators, events and holders.
 #include <algorithm>
 
 #include "host/claim/conflicts.h"
@@ -9,7 +9,7 @@
 namespace cardcage {
 namespace {
 
-constexpr std::size_t kMaxHolders = 3;  // that a message names
+constexpr std::size_t kMaxHolders = 3;  // holders that a message names
 
 std::string to_text(const ClaimRef& ref) {
   return ref.name.empty() ? "claim " + ref.uid : fmt::format("'{}/{}'", ref.name_space, ref.name);
@@ -30,7 +30,7 @@ void Daemon::note(const HealthEvent& event) {
   node_events_->record(event);
 }
 
-// Of the device and of its partitions.
+// The claims that hold the device or one of its partitions, for a message.
 std::string Daemon::holders_of(const Supervisor& supervisor, const Device& device) const {
   std::vector<std::string> names;
   for (const ServedDevice* served : table_.devices()) {
@@ -63,7 +63,7 @@ Result<Supervisor*> Daemon::module_of(const DeviceCommand& command) const {
     if (supervisor->snapshot())
       for (const Device& device : supervisor->snapshot()->devices) devices.push_back(device.name);
   }
-  if (having.empty())  // one that is gone may have a cordon or a cause that only an operator ends
+  if (having.empty())  // a device that is gone may have a cordon or a cause that only an operator ends
     for (const Supervisor* supervisor : supervisors_->all())
       if (supervisor->device_health().find_device(command.device)) having.push_back(supervisor->wanted().name);
   if (having.size() == 1) return supervisors_->find(having.front());

@@ -1,4 +1,4 @@
-// What the daemon does when its configuration changes.
+// How the daemon applies a changed configuration.
 #include <algorithm>
 
 #include "host/daemon.h"
@@ -7,10 +7,10 @@
 namespace cardcage {
 namespace {
 
-// What is not configured any more goes once nothing holds it. That depends on claims, calls and pods, so it is polled,
-// and only while something drains.
+// The interval at which modules, drivers and resources that are not configured any more are removed if nothing holds
+// them. That depends on claims, calls and pods, so it is polled, and only while something drains.
 constexpr Duration kTidyInterval = std::chrono::seconds(1);
-// How long a reload waits for the modules that it changed; cagectl waits 30 s for the whole of it.
+// The time that a reload waits for the modules that it changed; cagectl waits 30 s for the whole reload.
 constexpr Duration kReloadLimit = std::chrono::seconds(20);
 
 }  // namespace

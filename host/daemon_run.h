@@ -1,4 +1,4 @@
-// The daemon from its start to its end, for main(): daemon.h includes most of the host.
+// The entry point of the daemon for main(); daemon.h includes most of the host.
 #pragma once
 
 #include <filesystem>
@@ -8,7 +8,7 @@
 
 namespace cardcage {
 
-// Returns at SIGTERM or SIGINT. Fails before it serves anything, if something is wrong that can be known before.
+// Returns at SIGTERM or SIGINT. Fails before it serves anything, on any problem that can be known by then.
 Status run_daemon(Config config, std::filesystem::path config_file, Restarts restarts);
 
 }  // namespace cardcage

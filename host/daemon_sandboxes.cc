@@ -1,4 +1,4 @@
-// How devices of claims get to the pods that have them.
+// Connects the daemon to the starts and ends of pods, so that devices of claims reach them.
 #include "host/core/file.h"
 #include "host/daemon.h"
 
@@ -32,7 +32,7 @@ Status Daemon::open_sandboxes() {
   return {};
 }
 
-// Every start of a pod waits for a plugin, so there is none without need.
+// Starts the NRI plugin only if a module needs it, because every start of a pod waits for a plugin.
 void Daemon::listen_to_runtime(const Supervisor& supervisor) {
   const std::optional<ModuleIdentity>& identity = supervisor.identity();
   if (nri_ || stopping_ || config_.node.nri_socket.empty() || !identity || !identity->has_sandbox) return;

@@ -1,4 +1,4 @@
-// Sockets, ports and files that others may have taken or removed: the daemon tries again.
+// Restores sockets, ports and files that other processes have taken or removed.
 #include <set>
 #include <utility>
 
@@ -11,12 +11,12 @@ namespace {
 
 // inotify may be unavailable, and loses events when its queue overflows.
 constexpr Duration kRunFilesInterval = std::chrono::seconds(30);
-// For sockets and ports that another process has.
+// The interval of attempts to get a socket or port that another process has.
 constexpr Duration kOpenRetry = std::chrono::seconds(1);
 
 }  // namespace
 
-// The kubelet keeps a name registered as long as its socket is there. Names that are served replace their own.
+// The kubelet keeps a name registered as long as its socket exists. A served name replaces its own socket.
 void Daemon::remove_left_sockets() const {
   std::set<std::string> served;
   for (const Driver* driver : drivers_->all()) served.insert(driver->name().name);
@@ -25,8 +25,8 @@ void Daemon::remove_left_sockets() const {
   remove_stale_sockets(config_.node.kubelet_root / "plugins_registry");
 }
 
-// The previous daemon is about to exit. The kubelet gets its drivers from this one, too, and always has one to call: it
-// repeats a call that failed only after a minute or more.
+// The previous daemon is about to exit. This one registers the drivers, too, so that the kubelet always has one to
+// call: it repeats a call that failed only after a minute or more.
 void Daemon::stand_by() {
   if (!hand_over_.asked()) return;
   standby_.open();
@@ -43,7 +43,7 @@ void Daemon::close_standby() {
   core_.restart();
 }
 
-// A port that is taken only costs the metrics: serving devices matters more.
+// A port that is taken costs only the metrics: serving devices matters more.
 void Daemon::open_metrics() {
   endpoint_.reset();
   metrics_retry_.cancel();
@@ -61,7 +61,7 @@ void Daemon::open_metrics() {
   metrics_retry_.call_after(kOpenRetry, [this] { open_metrics(); });
 }
 
-// People and clean-up tools remove folders below /run while the daemon needs what it has there.
+// People and clean-up tools remove folders below /run that the daemon needs.
 Task<void> Daemon::keep_run_files() {
   FolderWatch folders(core_, [this] { run_files_changed_.wake(); });
   while (!stopping_) {
@@ -71,7 +71,7 @@ Task<void> Daemon::keep_run_files() {
       if (!kept) run_file_problems_.push_back(kept.error().message);
     for (const std::string& problem : run_file_problems_) log_limited(LogLevel::kError, "run files", problem);
     hook_file_->look();
-    // A folder that is removed before it is watched is noticed at the next look.
+    // A folder that is removed before it is watched is noticed in the next round.
     for (const auto& folder : {config_.node.run_dir, config_.node.admin_socket.parent_path(), hook_file_->folder()})
       std::ignore = folders.watch(folder);
     update_labels();
