@@ -10,8 +10,8 @@
 
 namespace cardcage {
 
-// The kubelet's ContainerAllocateResponse. It stays valid for the life of the pod, because runtimes apply it at every
-// restart of the container.
+// Corresponds to the kubelet's ContainerAllocateResponse. It stays valid for the life of the pod, because runtimes
+// apply it at every restart of the container.
 struct ContainerGrant {
   std::vector<std::string> cdi_devices;            // fully qualified names
   std::map<std::string, std::string> annotations;  // for runtimes that take CDI names from there
@@ -32,18 +32,18 @@ struct ResourceTraits {
 
 // [core] One per resource. Ids are the kubelet's.
 //
-// Every call returns by `deadline`, whatever a module or a disk does: then with kDeadlineExceeded and what it waited
-// for, or for preferred() with the host's own choice. Nobody above keeps that time again. The kubelet sets no deadline
-// for allocate(), and admits no other pod of the node while it waits.
+// Every call returns by `deadline`, even if a module or a disk hangs: then with kDeadlineExceeded and the thing it
+// waited for, or for preferred() with the host's own choice. No caller enforces the deadline again. The kubelet sets no
+// deadline for allocate(), and admits no other pod of the node while it waits.
 class AllocationService {
  public:
   virtual ~AllocationService() = default;
 
   virtual ResourceTraits traits() const = 0;
-  // For one container. The ids may be handed out already: to an earlier container of the same pod, or to a pod that has
-  // ended. The error's text reaches the pod's status.
+  // Allocates for one container. The ids may be handed out already: to an earlier container of the same pod, or to a
+  // pod that has ended. The error's text reaches the pod's status.
   virtual Task<Result<ContainerGrant>> allocate(std::vector<std::string> ids, Instant deadline) = 0;
-  // At most `wanted` of `available`, the required ones first. Never an error, which would fail the pod.
+  // Returns at most `wanted` of `available`, the required ones first. Never an error, which would fail the pod.
   virtual Task<std::vector<std::string>> preferred(PreferenceQuery query, Instant deadline) = 0;
   virtual Task<Status> pre_start(std::vector<std::string> ids, Instant deadline) = 0;
 };

@@ -8,7 +8,7 @@
 namespace cardcage {
 namespace {
 
-// Files are mostly removed many at a time.
+// Long enough to collect removals: files are mostly removed many at a time.
 constexpr Duration kRestoreDelay = std::chrono::seconds(1);
 // inotify may be unavailable, and loses events when its queue overflows.
 constexpr Duration kLookInterval = std::chrono::seconds(30);
@@ -34,7 +34,7 @@ void CdiKeeper::look_later() {
   });
 }
 
-// Somebody may have replaced the folder. If it cannot be created, the next prepare says so.
+// The folder may have been replaced. If it cannot be created, the next prepare reports it.
 void CdiKeeper::watch() {
   std::ignore = make_folder(cdi_.folder(), 0755);
   std::ignore = watch_.watch(cdi_.folder());

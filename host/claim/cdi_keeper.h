@@ -1,4 +1,4 @@
-// Restores CDI files that somebody else has removed: without them no container of a prepared pod starts again.
+// Restores CDI files that another program has removed: without them no container of a prepared pod starts again.
 #pragma once
 
 #include <functional>
@@ -12,8 +12,8 @@
 namespace cardcage {
 
 // [core] Watches from its construction on, after recover_cdi() has written all files. Restores missing ones after a
-// second, or after half a minute where the node's inotify watches are used up. All arguments outlive it.
-// `restored` gets the claims, whose edits may not fit the node any more.
+// second, or after half a minute where the node's inotify watches are used up. All arguments outlive it. `restored`
+// gets the claims, whose edits may not fit the node any more.
 class CdiKeeper {
  public:
   using Restored = std::function<void(std::vector<ClaimKey>)>;

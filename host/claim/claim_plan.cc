@@ -29,8 +29,8 @@ Status check_once(const ModulePart& part, const HeldDevice& wanted) {
   return {};
 }
 
-// A claim may name a device twice, for administration, and devices of the same name in two pools. Their CDI names
-// differ.
+// A claim may name a device twice, for administration, and may have devices of the same name in two pools. Their CDI
+// names differ.
 std::string unique_cdi_name(const std::string& uid, const Allocation& allocation, std::set<std::string>& taken) {
   const std::string first = cdi_device_name(uid, allocation.device, allocation.share_id);
   std::string name = first;
@@ -38,7 +38,7 @@ std::string unique_cdi_name(const std::string& uid, const Allocation& allocation
   return name;
 }
 
-// One target per part.
+// Makes one target per part.
 Status resolve(std::vector<ModulePart>& parts, const std::vector<ConfigTarget>& targets,
                const std::vector<OpaqueConfig>& configs, const std::string& driver) {
   auto resolved = resolve_configs(configs, driver, targets);
@@ -58,7 +58,7 @@ std::unexpected<Error> cannot_read(Error error) {
   return std::unexpected(std::move(error));
 }
 
-// The ledger knows the answer to a repeated call well enough if the API server is away.
+// Short, because the ledger knows the result of a repeated call well enough if the API server is away.
 constexpr Duration kComparisonLimit = std::chrono::seconds(1);
 
 struct ClusterPlanner {
@@ -134,8 +134,8 @@ Result<ClaimRecord> plan_claim(const std::string& driver, const ClaimRef& ref, c
                      .parts = {},
                      .pod_claim_name = claim.pod_claim_name,
                      .pods = claim.reserved_for};
-  std::vector<std::shared_ptr<Module>> modules;  // of each part
-  std::vector<ConfigTarget> targets;             // of each part
+  std::vector<std::shared_ptr<Module>> modules;  // one per part
+  std::vector<ConfigTarget> targets;             // one per part
   std::set<std::string> cdi_names;
   for (const Allocation& allocation : claim.allocations) {
     if (allocation.driver != driver) continue;

@@ -14,7 +14,7 @@
 namespace cardcage {
 namespace {
 
-// A service has 5 s to end, and the kernel some more.
+// A service has 5 s to end, and the kernel takes some more.
 constexpr std::chrono::seconds kStopServices{10};
 
 std::string device_names(const ModulePart& part) {
@@ -68,7 +68,7 @@ Task<void> ClaimPreparer::refit(std::string claim_uid, Instant deadline) {
   const TurnCheck check = [this, key = known->key()] {
     return environment_.ledger.find(key) ? Status{} : fail(Code::kAborted, "it was released meanwhile");
   };
-  std::ignore = co_await prepare_if(check, known->ref, deadline);  // which logs what comes of it
+  std::ignore = co_await prepare_if(check, known->ref, deadline);  // logs the outcome
 }
 
 Task<Status> ClaimPreparer::drop(ClaimRef claim, Instant deadline) {
@@ -139,7 +139,7 @@ Task<void> ClaimPreparer::execute(std::shared_ptr<ClaimPreparer> self, std::shar
     }
   }
   if (!outcome) outcome = within(outcome.error(), "{}", claim_subject(self->driver_, ref));
-  if (operation->kind != Kind::kOther) {  // whose caller logs it
+  if (operation->kind != Kind::kOther) {  // the caller of other work logs it
     self->log_outcome(operation->kind, ref, outcome);
     if (outcome) self->tell_status({self->driver_, ref.uid});
   }
@@ -170,10 +170,10 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::execute_prepare(Operation& operation
   co_return co_await prepare_anew(operation, ref, deadline);
 }
 
-// Its devices stay prepared, but its edits do not fit any more.
+// Called if the claim's devices stay prepared, but their edits do not fit the node any more.
 Task<ClaimPreparer::Outcome> ClaimPreparer::prepare_again(Operation& operation, const ClaimRef& ref, Misfit misfit,
                                                           Instant deadline) {
-  log(LogLevel::kWarn, "what the containers of a prepared claim get does not fit the node any more; preparing it again",
+  log(LogLevel::kWarn, "container edits of a prepared claim do not fit the node any more; preparing it again",
       {{"claim", claim_label(ref)}, {"uid", ref.uid}, {"driver", driver_}, {"cause", misfit.what}});
   Outcome prepared = co_await prepare_anew(operation, ref, deadline);
   if (!prepared) co_return within(prepared.error(), "{}, and it cannot be prepared again", misfit.what);
@@ -221,8 +221,8 @@ ClaimPreparer::Outcome ClaimPreparer::repeat_outcome(const ClaimRecord& known) c
 }
 
 // An earlier attempt was cut off, or preceded a reboot, or was for other devices. If the devices are the same, the
-// modules are called again with the state that they saved. If the claim was allocated anew, or its names are of other
-// devices by now, its earlier devices are released first. After a reboot the names may mean other devices as well, but
+// modules are called again with the state that they saved. If the claim was allocated anew, or its names now belong to
+// other devices, its earlier devices are released first. After a reboot the names may mean other devices as well, but
 // nothing is left to release.
 Task<Status> ClaimPreparer::clear_leftovers(Operation& operation, const ClaimRecord& known, ClaimRecord& plan,
                                             Instant deadline) {
@@ -243,7 +243,7 @@ Task<Status> ClaimPreparer::clear_leftovers(Operation& operation, const ClaimRec
     if (same == before.parts.end()) continue;
     part.metadata = same->metadata;
     if (this_boot) part.unseen_paths = same->unseen_paths;
-    if (find_replaced(std::span(same, 1), std::span(&part, 1))) continue;  // its state says nothing of another device
+    if (find_replaced(std::span(same, 1), std::span(&part, 1))) continue;  // a state belongs to one device
     part.state = same->state;
     part.state_version = same->state_version;
     part.state_of_other_boot = same->state_of_other_boot || !this_boot;
@@ -301,7 +301,7 @@ Task<Status> ClaimPreparer::prepare_part(Operation& operation, const ClaimRecord
     co_return fail(Code::kInternal, "module '{}' returned edits for more devices than it was asked for", part.module);
   for (std::size_t i = 0; i < edits->allocations.size(); ++i) part.devices[i].edits = std::move(edits->allocations[i]);
   part.edits = std::move(edits->claim);
-  // The container runtime moves what CDI names as network devices.
+  // The container runtime moves devices that CDI names as network devices.
   moves_devices = moves_devices && std::ranges::any_of(part.devices, [](const HeldDevice& device) {
                     return device.edits.net_devices.empty();
                   });
@@ -310,7 +310,7 @@ Task<Status> ClaimPreparer::prepare_part(Operation& operation, const ClaimRecord
   part.state = std::move(edits->state);
   part.state_version = edits->state_version;
   part.state_of_other_boot = false;
-  // A device of a resource has no claim that could show them.
+  // A device of a resource has no claim that could show the statements.
   if (!record.served().is_resource())
     adopt_statements(std::move(edits->statements), environment_.clock.wall(), part, operation.described);
   co_return Status{};
@@ -330,7 +330,7 @@ Task<Status> ClaimPreparer::add_hooks(ClaimKey claim, bool moves_devices, Module
   co_return co_await environment_.hooks_ready(deadline);
 }
 
-// In the intent, to which others may have added holders meanwhile.
+// Stores it in the intent, to which other calls may have added holders meanwhile.
 Status ClaimPreparer::keep_journal(const ClaimKey& claim, ModulePart& part, std::string bytes) const {
   part.journal = std::move(bytes);
   ClaimRecord intent = *environment_.ledger.find(claim);
@@ -356,7 +356,7 @@ Task<void> ClaimPreparer::roll_back(Operation& operation, ClaimRecord& record, s
     log(LogLevel::kWarn, "cannot write the roll-back to the ledger", {{"cause", noted.error().message}});
 }
 
-// The record comes first: a file that is missing is made again from it.
+// The record comes first: a missing file is made again from it.
 Status ClaimPreparer::commit(const ClaimRecord& record) const {
   if (auto kept = environment_.ledger.put(record, environment_.durability); !kept) return kept;
   reach(FaultPoint::kAfterPrepared);
@@ -408,7 +408,7 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::execute_drop(const ClaimRef& ref) {
   if (const auto known = environment_.ledger.find({driver_, ref.uid}))
     for (const ModulePart& part : known->parts)
       if (const Status stopped = co_await stop_services(*known, part); !stopped)
-        log(LogLevel::kWarn, "a service of a forgotten claim goes on",
+        log(LogLevel::kWarn, "cannot stop a service of a forgotten claim",
             {{"claim", claim_label(ref)}, {"cause", stopped.error().message}});
   co_return erase(ref);
 }

@@ -27,8 +27,8 @@
 
 namespace cardcage {
 
-// Asked when a call's turn comes, because other calls may have changed what it was decided upon. An error ends the
-// call.
+// Called when a call's turn comes, because other calls may have changed the facts that it was decided on. An error ends
+// the call.
 using TurnCheck = std::function<Status()>;
 
 // Shared by the preparers of all drivers; everything outlives them and the run of the core.
@@ -42,34 +42,34 @@ struct ClaimEnvironment {
   FaultHook fault = {};
   // Called with the module when a device was taken or released that rules others of the module out.
   std::function<void(const std::string& module)> partition_changed = {};
-  // Ends what the module keeps running for the claim, once the module has released it.
+  // Ends the services of the module for the claim, once the module has released it.
   std::function<Task<Status>(std::string module, std::string claim_uid, Instant deadline)> stop_services = {};
-  // Fails if the claim lacks one of them, because the module may not run it any more.
+  // Fails if the claim lacks one of its services, because the module may not run it any more.
   std::function<Status(const std::string& claim_uid)> check_services = {};
-  // Makes the hook of containers to whose pod the module moves devices of the claim, and not the container runtime:
-  // without the devices they do not start.
+  // Makes the hook for containers whose devices the module, not the container runtime, moves to the pod: without the
+  // devices they do not start.
   std::function<Hook(const ClaimKey& claim)> sandbox_hook = {};
-  // Makes hooks of what CDI has no word for.
+  // Makes hooks for edits that CDI cannot express.
   std::function<void(Edits& edits)> make_hooks = {};
   // Waits until the program of these hooks is in place on the node.
   std::function<Task<Status>(Instant deadline)> hooks_ready = {};
   // Called before the modules release a claim: no container may rely on having its devices any more.
   std::function<void(const ClaimKey& claim)> leaves_pods = {};
-  // Hears of each claim that was prepared or released; null for a resource, which has no claims in the cluster.
+  // Is told of each claim that was prepared or released; null for a resource, which has no claims in the cluster.
   ClaimStatuses* statuses = nullptr;
-  // For the record of a prepared claim, and for its release.
+  // The durability of the record of a prepared claim, and of its release.
   Durability durability = Durability::kNode;
-  // For error texts: what happens next if a module is unavailable.
+  // For error texts: the next step if a module is unavailable.
   std::string_view retry = "the kubelet tries again by itself";
-  // The kubelet repeats a call that failed. If it does not, a call that its module did not survive is made once more.
+  // True if the kubelet repeats a call that failed. If not, a call that its module did not survive is made once more.
   bool repeated = true;
 };
 
 // [core] Runs one operation per claim at a time. A second prepare of a claim joins the first. A prepare waits for an
 // unprepare and the other way round. Different claims run in parallel.
 //
-// The deadline of a call is kept here and nowhere else: run() waits for the operation until then. The operation itself
-// runs on, so nothing that it awaits can hold a caller for longer.
+// The deadline of a call is enforced here and nowhere else: run() waits for the operation until then. The operation
+// itself runs on, so nothing that it awaits can hold a caller for longer.
 class ClaimPreparer final : public ClaimService, public std::enable_shared_from_this<ClaimPreparer> {
  public:
   // Shared, because operations run on after their caller and keep their preparer alive.
@@ -79,15 +79,15 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
     return prepare_if(nullptr, std::move(claim), deadline);
   }
   Task<Status> unprepare(ClaimRef claim, Instant deadline) override;
-  // The same, if `check` still allows it when the call does not wait for another one any more.
+  // Like prepare(), if `check` still allows it once the call does not wait for another one any more.
   Task<Result<std::vector<PreparedDevice>>> prepare_if(TurnCheck check, ClaimRef claim, Instant deadline);
   Task<Status> unprepare_if(TurnCheck check, ClaimRef claim, Instant deadline);
   // Prepares a claim again whose edits do not fit the node any more, as if the kubelet repeated its call.
   Task<void> refit(std::string claim_uid, Instant deadline);
-  // Runs `work` when nothing else runs for the claim, and nothing else before it has ended.
+  // Runs `work` alone: no other operation of the claim runs at the same time.
   Task<Status> run_alone(ClaimRef claim, std::function<Task<Status>()> work, Instant deadline = Instant::max());
-  // Forgets a claim that its modules cannot release: removes its CDI file and its record. A module that still has
-  // something of it frees that at its next reconcile.
+  // Forgets a claim that its modules cannot release: removes its CDI file and its record. A module that still holds
+  // something for it frees that at its next reconcile.
   Task<Status> drop(ClaimRef claim, Instant deadline);
 
  private:
@@ -95,15 +95,15 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
   enum class Kind { kPrepare, kUnprepare, kDrop, kOther };
   struct Operation {
     Kind kind;
-    std::string waits_for;    // for people
-    std::string module = {};  // that executes a call for it
+    std::string waits_for;    // the thing it waits for, for error texts
+    std::string module = {};  // the module that executes a call for it
     std::vector<OneShot<Outcome>> callers;
-    std::function<Task<Status>()> work = {};  // of kOther
-    DeviceDescriptions described = {};        // of the devices of the record that is being prepared
+    std::function<Task<Status>()> work = {};  // the work of kOther
+    DeviceDescriptions described = {};        // the devices of the record being prepared
   };
 
   ClaimPreparer(std::string driver, ClaimPlanner planner, ClaimEnvironment environment);
-  // For the log: what is done, and what failed.
+  // Words for the log: success, and failure.
   static std::pair<std::string_view, std::string_view> words_of(Kind kind);
   void log_outcome(Kind kind, const ClaimRef& ref, const Outcome& outcome) const;
   Task<Outcome> run(Kind kind, TurnCheck check, ClaimRef ref, Instant deadline,
@@ -126,7 +126,7 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
   Task<Result<T>> call_module(FindModule find, std::string module, Call call, Instant deadline) const;
   // Adds the hooks that the containers need, and waits until the container runtime can start them.
   Task<Status> add_hooks(ClaimKey claim, bool moves_devices, ModulePart& part, Instant deadline) const;
-  // Keeps what the module writes down while it prepares its part.
+  // Stores the journal that the module writes while it prepares its part.
   Status keep_journal(const ClaimKey& claim, ModulePart& part, std::string bytes) const;
   Task<void> roll_back(Operation& operation, ClaimRecord& record, std::size_t prepared, Instant deadline);
   Status commit(const ClaimRecord& record) const;
@@ -139,7 +139,7 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
   void reach(FaultPoint point) const;
   void tell_partitions(const ClaimRecord& record) const;
   Instant module_deadline(const Module& module) const;
-  // How far the module that executes a call for the claim is, if it tells.
+  // The progress that the module reports of its call for the claim; empty if it reports none.
   std::string progress_text(const Operation& operation, const ClaimRef& ref) const;
   std::unexpected<Error> module_failed(Error error, const ModulePart& part, std::string_view verb) const;
 

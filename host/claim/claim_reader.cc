@@ -31,7 +31,7 @@ void ClaimReader::expect(ComingPod pod) {
   begin_next();
 }
 
-// The first pod that expects a shared claim has it read. Null for the others.
+// The first pod that expects a shared claim starts its reading. Null for the others.
 std::shared_ptr<ClaimReader::Reading> ClaimReader::add(const std::string& pod_uid, const Name& name) {
   const auto pod = pods_.find(pod_uid);
   if (pod == pods_.end() || readings_.contains(name)) return nullptr;
@@ -81,7 +81,7 @@ Task<void> ClaimReader::read_all(ComingPod pod) {
   begin_next();
 }
 
-// None if the daemon may not read pods, or does not find them out now.
+// Empty if the daemon may not read pods, or cannot find the names out now.
 Task<std::vector<std::string>> ClaimReader::names_of_made_claims(const ComingPod& pod) {
   if (clock_.now() < no_pods_before_) co_return std::vector<std::string>{};
   auto made = co_await cluster_.get_pod_claims(pod.name_space, pod.name, clock_.now() + kReadLimit);
@@ -115,7 +115,7 @@ Task<Result<Claim>> ClaimReader::read(ClaimRef ref, Instant deadline) {
   co_return co_await cluster_.get_claim(ref.name_space, ref.name, deadline);
 }
 
-// Asks the kubelet last: what it says must hold after the caller's request came in.
+// Asks the kubelet last: its statement must hold after the caller's request came in.
 Task<std::optional<Claim>> ClaimReader::early_claim(const ClaimRef& ref, Instant deadline) {
   const auto found = readings_.find({ref.name_space, ref.name});
   if (found == readings_.end()) co_return std::nullopt;

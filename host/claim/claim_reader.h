@@ -1,7 +1,7 @@
-// Reads ResourceClaims for prepares: those of pods that the kubelet is about to start before it asks to prepare them,
-// the others when they are asked for.
+// Reads ResourceClaims for prepares: the claims of pods that the kubelet is about to start before it asks to prepare
+// them, the others on request.
 //
-// A claim that is allocated and reserved for a pod keeps its allocation until that pod has ended or is gone. So one
+// A claim that is allocated and reserved for a pod keeps its allocation until that pod has ended or is gone. So a claim
 // that was read early is as good as one that is read now while the kubelet still has that pod
 // (docs/decisions/0022-claims-are-read-before-they-are-asked-for.md).
 #pragma once
@@ -25,16 +25,16 @@ namespace cardcage {
 // A pod that came to the node and has not started yet.
 struct ComingPod {
   std::string uid, name_space, name;
-  std::vector<std::string> claims;  // those that it names
+  std::vector<std::string> claims;  // claims that it names
   bool has_templates = false;       // it has others, whose names only its status tells
 };
 
-// [core] At most kMaxPods are known at a time, and the claims of kMaxUnderWay of them read; claims of others are read
-// when they are asked for. The owner destroys it after the core has stopped.
+// [core] At most kMaxPods are known at a time, and the claims of kMaxUnderWay of them are read; claims of other pods
+// are read on request. The owner destroys it after the core has stopped.
 class ClaimReader {
  public:
   static constexpr std::size_t kMaxPods = 1000, kMaxUnderWay = 8;
-  // Whether the kubelet has this pod, and the pod has not ended. Another answer than a certain yes is a no.
+  // True only if the kubelet certainly has this pod, and the pod has not ended.
   using HasPod = std::function<Task<bool>(std::string pod_uid, Instant deadline)>;
 
   // All outlive this.
@@ -45,10 +45,10 @@ class ClaimReader {
   // The pod has ended, or is gone.
   void forget(const std::string& pod_uid);
 
-  // As Cluster::get_claim(). An early claim has the UID of `ref`.
+  // Like Cluster::get_claim(). An early claim has the UID of `ref`.
   Task<Result<Claim>> read(ClaimRef ref, Instant deadline);
 
-  // For metrics: how many claims were there before they were asked for, and how many were not.
+  // For metrics: the numbers of claims that were read before the request, and after it.
   std::uint64_t early() const { return early_; }
   std::uint64_t late() const { return late_; }
 
@@ -74,10 +74,10 @@ class ClaimReader {
   Cluster& cluster_;
   const HasPod has_pod_;
   std::map<Name, std::shared_ptr<Reading>> readings_;
-  std::map<std::string, std::vector<Name>> pods_;  // by UID: the readings that belong to it
+  std::map<std::string, std::vector<Name>> pods_;  // readings that belong to a pod, by UID
   std::deque<ComingPod> queue_;
   std::size_t under_way_ = 0;
-  Instant no_pods_before_ = Instant::min();  // of the next attempt to read a pod, while that is not allowed
+  Instant no_pods_before_ = Instant::min();  // the next attempt to read a pod, while that is not allowed
   Backoff right_attempts_;
   std::uint64_t early_ = 0, late_ = 0;
 };

@@ -11,8 +11,9 @@ namespace cardcage {
 
 // [core] One per driver name. Both calls are idempotent, and may run concurrently for any mix of claims.
 //
-// Both return by `deadline`, whatever a module, a disk or the API server does: then with kDeadlineExceeded and what
-// they waited for. The work goes on, and a repetition of the call finds its result. Nobody above keeps that time again.
+// Both return by `deadline`, even if a module, a disk or the API server hangs: then with kDeadlineExceeded and the
+// thing they waited for. The work continues, and a repetition of the call finds its result. No caller enforces the
+// deadline again.
 class ClaimService {
  public:
   virtual ~ClaimService() = default;

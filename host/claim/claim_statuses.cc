@@ -12,7 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kWriteLimit = 10s;
-// Long in the end, since an operator has to grant a right or to switch a feature gate on.
+// Long in the end, since an operator has to grant a right or to enable a feature gate.
 constexpr Duration kFirstPause = 1s, kLongestPause = 5min;
 // A status that is refused as invalid concerns its claim alone, and is rarely accepted later.
 constexpr int kInvalidPauses = 12;
@@ -67,12 +67,12 @@ void ClaimStatuses::want(const ClaimKey& claim, const ClaimRef& ref, std::vector
   entry.wanted = std::move(wanted);
   withdrawn_.erase(entry.withdrawn);
   if (entry.wanted.empty()) withdrawn_.emplace(entry.withdrawn = ++withdrawals_, claim);
-  // A write that fails for now is not hurried by more news of its claim.
+  // More news of a claim must not hurry a write that fails for now.
   set_due(known, std::max(entry.due.value_or(Instant::min()), clock_.now()));
   news_.wake();
 }
 
-// The end if there are too many claims.
+// Returns the end if there are too many claims.
 ClaimStatuses::Entries::iterator ClaimStatuses::add(const ClaimKey& claim) {
   if (entries_.size() >= kMaxClaims) {
     const auto oldest = std::ranges::find_if(withdrawn_, [&](const auto& entry) { return entry.second != writing_; });
@@ -110,7 +110,7 @@ void ClaimStatuses::set_due(Entries::iterator entry, std::optional<Instant> due)
   if (due) queue.emplace(*due, entry->first.uid);
 }
 
-// A node has few drivers.
+// A linear search, since a node has few drivers.
 std::optional<std::pair<Instant, ClaimKey>> ClaimStatuses::next() const {
   std::optional<std::pair<Instant, ClaimKey>> first;
   for (const auto& [name, driver] : drivers_) {
@@ -148,11 +148,11 @@ Task<void> ClaimStatuses::write(ClaimKey claim) {
   take_result(entry, written, entry->second.wanted == devices && entry->second.ref == ref);
 }
 
-// `newest`: nothing else is wanted by now.
+// `newest` is true if the claim has not changed again since.
 void ClaimStatuses::take_result(Entries::iterator entry, const Status& written, bool newest) {
   Entry& claim = entry->second;
   const Code code = written ? Code::kOk : written.error().code;
-  // Where the claim is gone, its entries are gone with it.
+  // The entries of a claim that is gone are gone with it.
   const bool done = written || code == Code::kNotFound || code == Code::kAborted;
   if (written)
     claim.may_be_stored = true;
@@ -169,7 +169,7 @@ void ClaimStatuses::take_result(Entries::iterator entry, const Status& written, 
   set_due(entry, clock_.now() + pause);
 }
 
-// Notes what the result says of the whole driver.
+// Notes the result for the whole driver.
 void ClaimStatuses::note(const ClaimKey& claim, const Status& written) {
   DriverState& driver = driver_of(claim);
   const Code code = written ? Code::kOk : written.error().code;

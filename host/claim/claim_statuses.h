@@ -16,8 +16,8 @@
 
 namespace cardcage {
 
-// [core] Never waits but in run(), so that no prepare waits for the API server. It writes the newest state of a claim,
-// one claim after the other, and tries again with growing pauses what may still succeed. While a driver may not write,
+// [core] Waits only in run(), so that no prepare waits for the API server. It writes the newest state of a claim, one
+// claim after the other, and repeats writes that may still succeed with growing pauses. While a driver may not write,
 // one claim at a time tries for all of its claims. Must outlive run().
 class ClaimStatuses {
  public:
@@ -30,7 +30,7 @@ class ClaimStatuses {
 
   // Call it for each claim that was prepared, or whose devices have other statuses now.
   void state(const ClaimRecord& record);
-  // Call it at the start for each claim that an earlier daemon prepared, and may have stated.
+  // Call it at the start for each claim that an earlier daemon prepared, and whose status it may have written.
   void restore(const ClaimRecord& record);
   // Removes the entries of a claim that was unprepared.
   void withdraw(const ClaimKey& claim);
@@ -45,17 +45,17 @@ class ClaimStatuses {
  private:
   struct Entry {
     ClaimRef ref;
-    std::vector<DeviceStatus> wanted;  // none once it is withdrawn
+    std::vector<DeviceStatus> wanted;  // empty once it is withdrawn
     bool may_be_stored = false;        // the cluster may have entries of ours
-    std::optional<Instant> due;        // of the next attempt; nothing once the cluster has what is wanted
+    std::optional<Instant> due;        // the next attempt; nothing once the cluster has the wanted entries
     Backoff backoff;
     std::uint64_t withdrawn = 0;  // the place in withdrawn_
   };
   using Entries = std::map<ClaimKey, Entry>;
   struct DriverState {
     std::set<std::pair<Instant, std::string>> due;  // the UIDs of claims to write, and when
-    std::optional<Error> trouble;                   // of the last write, if it failed for more than its claim alone
-    Instant not_before = Instant::min();            // while the driver may not write: of the next attempt
+    std::optional<Error> trouble;                   // error of the last write, if it concerns more than its claim
+    Instant not_before = Instant::min();            // the next attempt while the driver may not write
     Backoff attempts;
   };
 
@@ -73,7 +73,7 @@ class ClaimStatuses {
   Cluster& cluster_;
   Entries entries_;
   std::map<std::string, DriverState> drivers_;
-  std::map<std::uint64_t, ClaimKey> withdrawn_;  // entries to remove from the cluster, in the order of their end
+  std::map<std::uint64_t, ClaimKey> withdrawn_;  // claims whose entries must be removed, in the order of their end
   std::uint64_t withdrawals_ = 0;
   std::optional<ClaimKey> writing_;  // its entry stays until the write has ended
   Wakeup news_;

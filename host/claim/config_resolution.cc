@@ -68,7 +68,7 @@ std::string describe(const OpaqueConfig& config) {
   return fmt::format("configuration of the {} for request '{}'", source, fmt::join(config.requests, "', '"));
 }
 
-// Adds the parameters to the layers of those devices that take them.
+// Adds the parameters to the layers of the devices that take them.
 Status add_layer(const OpaqueConfig& config, const ConfigTarget& target, const DecodedParams& decoded,
                  std::vector<std::vector<DecodedParams>>& layers) {
   for (std::size_t d = 0; d < target.devices.size(); ++d) {

@@ -25,7 +25,7 @@ struct ConfigTarget {
 };
 
 struct ResolvedConfig {
-  std::vector<ModuleParams> params;  // rising precedence; `requests` as the devices have them, empty = all
+  std::vector<ModuleParams> params;  // rising precedence; `requests` as in the devices, empty = all
   std::vector<OptionValues> values;  // one per device
 };
 

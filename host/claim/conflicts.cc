@@ -3,8 +3,8 @@
 namespace cardcage {
 namespace {
 
-// Which part of the wanted device a record has. Names mostly follow the kernel's numbers: while a claim has a device,
-// its containers may reach another one that took over the name.
+// The part of the wanted device that a record has. Names mostly follow the kernel's numbers: while a claim has a
+// device, its containers may reach another one that took over the name.
 enum class Match : std::uint8_t { kNone, kName, kDevice };
 
 // Compares the module's id, then the name in Kubernetes. Either alone is not enough: a reload may have moved the device
@@ -22,7 +22,7 @@ Match match(const ClaimRecord& holder, const ModulePart& held_part, const HeldDe
   return holder.boot_id == boot_id ? Match::kName : Match::kNone;
 }
 
-// Calls `visit` with each record that has something of the device until it returns true.
+// Calls `visit` with each record that has a part of the device until it returns true.
 template <class Visit>
 void each_holder(const std::string& module, const HeldDevice& wanted, const Ledger& ledger, Visit visit) {
   const Allocation& allocation = wanted.allocation;
@@ -34,9 +34,9 @@ void each_holder(const std::string& module, const HeldDevice& wanted, const Ledg
 }
 
 struct Conflicts {
-  std::optional<Conflict> user, name;  // who has the device or a part of it; who has another one that had its name
+  std::optional<Conflict> user, name;  // has the device or a part of it; has another device that had its name
 };
-// In one pass: a list of many devices asks for each of them.
+// Collects both in one pass: a list of many devices asks for each of them.
 Conflicts conflicts_of(const ClaimKey& claimant, const HeldDevices& others, const HeldDevice& wanted,
                        const Ledger& ledger) {
   Conflicts found;

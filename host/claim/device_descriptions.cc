@@ -54,7 +54,7 @@ bool is_described(const ClaimRecord& record, const std::string& request, const D
 
 void adopt_statements(std::vector<DeviceStatement> statements, WallTime now, ModulePart& part,
                       DeviceDescriptions& described) {
-  // As the ledger stores it, so that a restart changes nothing.
+  // Rounded as the ledger stores it, so that a restart changes nothing.
   const auto stored_now = std::chrono::floor<std::chrono::milliseconds>(now);
   statements.resize(part.devices.size());
   for (std::size_t i = 0; i < part.devices.size(); ++i) {

@@ -1,4 +1,4 @@
-// Finds the devices of drivers and resources: what claims need to know about the running modules.
+// Finds the devices of drivers and resources: the claims' view of the running modules.
 #pragma once
 
 #include <memory>
@@ -14,8 +14,8 @@ namespace cardcage {
 struct LocatedDevice {
   std::string module;  // as configured
   Device device;
-  std::string draining = {};  // why nobody may get the device any more; empty if it is available
-  std::string quiesced = {};  // why nobody may get it until an operator resumes it; empty if it is available
+  std::string draining = {};  // why no claim may get the device any more; empty if it is available
+  std::string quiesced = {};  // why no claim may get it until an operator resumes it; empty if it is available
 };
 
 // The device, or an error if its module is draining or if it is quiesced.
@@ -34,7 +34,7 @@ class DeviceDirectory {
   virtual Result<LocatedDevice> locate_id(const std::string& resource, const std::string& device_id) const = 0;
   // The running instance of a configured module. kNotFound if it is not configured.
   virtual Result<std::shared_ptr<Module>> module(const std::string& name) const = 0;
-  // The same, to release a claim: a module that is quiesced may be able to [R12].
+  // Like module(), to release a claim: a module that is quiesced may be able to [R12].
   virtual Result<std::shared_ptr<Module>> module_for_release(const std::string& name) const = 0;
   // The last device list of a configured module, also while it is away; null before the first.
   virtual SnapshotPtr snapshot(const std::string& module) const = 0;
@@ -52,7 +52,7 @@ class DeviceDirectory {
 // id that it was prepared with.
 struct LocatedParts {
   std::vector<ModulePart> parts;
-  std::optional<Error> missing;  // why some devices were not found, which are left out
+  std::optional<Error> missing;  // why some devices, which are left out, were not found
 };
 LocatedParts locate_parts(const ClaimRecord& record, const DeviceDirectory& devices);
 

@@ -8,8 +8,8 @@
 
 namespace cardcage {
 
-// The record with the UID `uid` to begin with for the device that the module calls `device_id`, with the holders that
-// it has already. The module gets the declared defaults as parameters, because a pod that asks for a count of devices
+// Makes the first record with the UID `uid` for the device that the module calls `device_id`, with the holders that it
+// has already. The module gets the declared defaults as parameters, because a pod that requests a number of devices
 // cannot say more.
 //
 // kNotFound if no module lists the device, kUnavailable if its module does not run.

@@ -1,4 +1,4 @@
-// Turns prepared devices into what the device-plugin API gives a container.
+// Turns prepared devices into the device-plugin API's response for a container.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@
 
 namespace cardcage {
 
-// `held` are devices of one resource. kFailedPrecondition if the delivery cannot carry the edits of a module,
-// or if one container cannot have those of all the devices.
+// `held` are devices of one resource. kFailedPrecondition if the delivery cannot carry the edits of a module, or if one
+// container cannot have the edits of all the devices.
 Result<ContainerGrant> container_grant(const std::string& resource, Delivery delivery,
                                        const std::vector<std::shared_ptr<const ClaimRecord>>& held);
 

@@ -18,7 +18,7 @@ struct ResourceDevice {
 
 struct PodContainer {
   std::string name_space, pod, container;
-  std::string uid;  // of the pod; empty unless the kubelet's Pods API tells it
+  std::string uid;  // the pod's UID; empty unless the kubelet's Pods API tells it
   friend auto operator<=>(const PodContainer&, const PodContainer&) = default;
 };
 
@@ -35,7 +35,7 @@ struct ServedResource {
   std::vector<std::string> healthy;  // as sent to the kubelet; empty unless it is registered and has the list
 };
 
-// [core] Owns the record of these devices.
+// [core] Owns the records of handed out devices.
 class HandedOut {
  public:
   virtual ~HandedOut() = default;
@@ -49,8 +49,8 @@ class HandedOut {
   // No container holds it any more. Repeated with growing pauses while it fails. kAborted if the device was allocated
   // after `device.allocated`.
   virtual Task<Status> release(HandedOutDevice device) = 0;
-  // A container holds a device of ours that is not handed out: the ledger was lost, or lacks what a power failure has
-  // cut off. Repeated like release().
+  // A container holds a device of ours that is not handed out: the ledger was lost, or lacks the entries that a power
+  // failure has cut off. Repeated like release().
   virtual Task<Status> adopt(ResourceDevice device, PodContainer holder) = 0;
 
   // The kubelet offers none of the healthy devices that it was sent. The owner registers the resource again.

@@ -1,4 +1,4 @@
-// Which devices of one module are held, and which others cannot be held beside them: a whole device and its partitions,
+// The held devices of one module, and the devices that cannot be held beside them: a whole device and its partitions,
 // and devices that together take more of a counter than there is.
 //
 // The scheduler knows the counters of one pool only, and the kubelet knows neither counters nor partitions.
@@ -16,8 +16,8 @@
 
 namespace cardcage {
 
-// For one turn of the core: the ledger outlives the object and does not change meanwhile. It is read as a whole, but
-// only once somebody asks about a device that others can rule out.
+// Valid for one turn of the core: the ledger outlives the object and does not change meanwhile. The ledger is read as a
+// whole, but only on the first question about a device that others can rule out.
 class HeldDevices {
  public:
   // A device that rules another one out, and the claim that has it.
@@ -30,13 +30,13 @@ class HeldDevices {
   HeldDevices(std::string module, SnapshotPtr snapshot, const Ledger& ledger);
 
   const std::string& module() const { return module_; }
-  // Whether other devices of the list can rule this one out.
+  // True if other devices of the list can rule this one out.
   bool is_partitioned(std::string_view device_id) const;
-  // Whether one of the two is a partition of the other.
+  // True if one of the two is a partition of the other.
   bool overlap(std::string_view device_id, std::string_view other_id) const;
   // The devices that this one is a partition of, and its own partitions.
   std::vector<const Device*> overlapping(std::string_view device_id) const;
-  // What rules the device out, other than what `claimant` has. Whether the device itself is held is another question.
+  // The device that rules this one out, other than one of `claimant`. Does not tell whether the device itself is held.
   std::optional<Held> ruled_out_by(std::string_view device_id, const ClaimKey& claimant) const;
 
  private:

@@ -14,7 +14,7 @@ namespace cardcage {
 namespace {
 
 constexpr Duration kLookLimit = std::chrono::seconds(1);
-// Threads that look, which end within microseconds unless a file system does not respond.
+// Limits the threads that look, which end within microseconds unless a file system does not respond.
 constexpr int kMaxLooking = 64;
 std::atomic<int> looking = 0;
 
@@ -31,7 +31,7 @@ struct GiveUp {
   }
 };
 
-// Errors other than these say nothing of the path.
+// Other errors tell nothing about the path.
 bool is_gone(int error) { return error == ENOENT || error == ENOTDIR || error == ENXIO || error == ENODEV; }
 
 bool is_of_type(const std::string& type, mode_t mode) {
@@ -99,7 +99,7 @@ void keep_unseen(const Misfits& misfits, ClaimRecord& record) {
 
 using Records = std::vector<std::shared_ptr<const ClaimRecord>>;
 
-// One list for each record, or none at all if that takes too long.
+// Returns one list per record, or none at all if that takes too long.
 Task<std::vector<Misfits>> look(asio::io_context& core, Clock& clock, Records records) {
   if (looking >= kMaxLooking) co_return std::vector<Misfits>();
   const OneShot<std::vector<Misfits>> found(core);

@@ -1,4 +1,4 @@
-// Looks whether the container edits of a prepared claim still fit the node: a driver may have been replaced since.
+// Finds container edits of a prepared claim that do not fit the node any more: a driver may have been replaced since.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ using Misfits = std::vector<Misfit>;
 
 // The misfits of all parts, without paths that the daemon could not see after the prepare either: in a container it
 // sees few paths of the host. A thread of its own looks, since a path may be on a file system that does not respond;
-// then there is no misfit after a second.
+// after a second without a result, there are no misfits.
 Task<Misfits> find_misfits(asio::io_context& core, Clock& clock, std::shared_ptr<const ClaimRecord> record);
 // Notes in the records of claims that were just prepared which of their paths the daemon does not see. Does not touch
 // the ledger after the end of its user.

@@ -17,8 +17,9 @@ struct CdiRecovery {
   std::vector<Error> problems;  // the next prepare meets them again and tells the kubelet
 };
 
-// Writes the CDI files of all claims prepared in this boot, because somebody may have removed them, and removes those
-// of claims that are not in the ledger. After a reboot it writes none: the kubelet prepares every claim again.
+// Writes the CDI files of all claims prepared in this boot, because another program may have removed them, and removes
+// the files of claims that are not in the ledger. After a reboot it writes none: the kubelet prepares every claim
+// again.
 CdiRecovery recover_cdi(const Ledger& ledger, const CdiWriter& cdi);
 
 // The claims that a module may keep, for Module::reconcile: those prepared or in doubt. Call it when the directory
@@ -29,7 +30,7 @@ std::vector<ModuleClaim> live_claims(const Ledger& ledger, const DeviceDirectory
 // other claims have got since are removed from it.
 void adopt_after_reboot(ClaimRecord& record, const DeviceDirectory& devices, const Ledger& ledger);
 
-// How many claims hold devices of the module, found in the same way.
+// The number of claims that hold devices of the module, found in the same way.
 std::size_t count_claims(const Ledger& ledger, const DeviceDirectory& devices, const std::string& module);
 
 // The resources through which pods hold devices, by module.

@@ -54,7 +54,7 @@ Task<Result<ClaimRecord>> ResourceAllocator::plan(std::string uid, Instant deadl
                         environment_.clock.wall());
 }
 
-// The id is the promise: a device that was handed out stays the same one, whatever its name is by now.
+// The id is the promise: a device that was handed out stays the same one, even if its name changes.
 Result<std::string> ResourceAllocator::planned_id(const std::string& uid) const {
   const auto known = environment_.ledger.find({resource_, uid});
   if (const HeldDevice* const device = known ? the_device(*known) : nullptr; device && !device->device_id.empty())
@@ -74,8 +74,8 @@ std::shared_ptr<const ClaimRecord> ResourceAllocator::record_for(const std::stri
   return nullptr;
 }
 
-// The UID of its record, which the CDI name is made of. After a reboot another device, which a pod has, may have a
-// record under the name.
+// The UID of the device's record, which the CDI name is made from. After a reboot another device, which a pod has, may
+// have a record under the name.
 std::string ResourceAllocator::uid_for(const std::string& module, const Device& device) const {
   if (const auto record = record_for(module, device)) return record->ref.uid;
   if (!environment_.ledger.find({resource_, device.name})) return device.name;
@@ -142,8 +142,8 @@ Task<void> ResourceAllocator::hand_out(std::string uid, std::vector<std::string>
   const Status prepared = co_await prepare(uid, ids, deadline);
   handing_out.reset();
   for (const std::string& id : ids) allocated_[id] = environment_.clock.now();
-  // The list does not say which ids are handed out, and making it costs more than all else here: only a rest changes
-  // it.
+  // The list does not say which ids are handed out, and making it is the most expensive step here: only a pause after a
+  // failure changes it.
   const std::string device_id = device_id_of(ids.front(), config_.replicas > 1);
   if (!prepared) rest(device_id, prepared.error());
   if (!prepared || resting_.erase(device_id) > 0) changed_();
@@ -171,7 +171,7 @@ Task<Status> ResourceAllocator::prepare(const std::string& uid, const std::vecto
   co_return add_holders(uid, ids, not_known_yet);
 }
 
-// Whether a replica of the device besides `ids` is handed out or being handed out.
+// True if a replica of the device besides `ids` is handed out or being handed out.
 bool ResourceAllocator::others_need(const std::string& uid, const std::vector<std::string>& ids) const {
   const auto other = [&](const std::string& id) { return std::ranges::find(ids, id) == ids.end(); };
   const auto [begin, end] = handing_out_.equal_range(uid);
@@ -185,8 +185,8 @@ bool ResourceAllocator::may_be_same_pod(const Holder& holder) const {
   return holder.pod.empty() && before != allocated_.end() && environment_.clock.now() - before->second < kSamePod;
 }
 
-// Notes who holds the ids from now on, in place of their earlier holders. Nobody waits for the note: if it is lost, the
-// kubelet tells the holders again.
+// Stores the new holders of the ids in place of their earlier ones. No caller waits for the disk: if the note is lost,
+// the kubelet tells the holders again.
 Status ResourceAllocator::add_holders(const std::string& uid, const std::vector<std::string>& ids,
                                       const PodContainer& pod) {
   const auto known = environment_.ledger.find({resource_, uid});
@@ -281,7 +281,7 @@ std::shared_ptr<const ClaimRecord> ResourceAllocator::record_of(const std::strin
   return nullptr;
 }
 
-// `last` is when the id was handed out last, as far as the kubelet's answer is about.
+// `last` is the time of the id's last allocate() that the kubelet's statement covers.
 Status ResourceAllocator::still_free(const std::string& uid, const std::string& id, Instant last) const {
   if (busy(id) || others_need(uid, {id})) return fail(Code::kUnavailable, "device '{}' is being handed out", id);
   if (allocated(id) != last) return fail(Code::kAborted, "device '{}' was handed out again", id);

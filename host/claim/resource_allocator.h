@@ -1,9 +1,9 @@
 // Hands out the devices of one device-plugin resource to containers, and takes them back.
 //
-// The kubelet names ids and nothing else: neither the pod, nor that a pod is gone. So a device is prepared when the
-// first of its ids is handed out, and unprepared when the last one is known to be free. The kubelet may hand out an id
-// again: to a later container of the same pod, which gets the device as it is, or to a new pod, for which the device is
-// unprepared and prepared again.
+// The kubelet names only ids: neither the pod, nor that a pod is gone. So a device is prepared when the first of its
+// ids is handed out, and unprepared when the last one is known to be free. The kubelet may hand out an id again: to a
+// later container of the same pod, which gets the device as it is, or to a new pod, for which the device is unprepared
+// and prepared again.
 #pragma once
 
 #include <functional>
@@ -43,39 +43,39 @@ class ResourceAllocator {
   ResourceAllocator(const ResourceAllocator&) = delete;
   ResourceAllocator& operator=(const ResourceAllocator&) = delete;
 
-  // For devices that are handed out from now on.
+  // Applies to devices that are handed out from now on.
   void configure(const ResourceConfig& config) { config_ = config; }
-  // As AllocationService says. The ids are listed and healthy.
+  // Implements AllocationService. The ids are listed and healthy.
   Task<Result<ContainerGrant>> allocate(std::vector<std::string> ids, Instant deadline);
   Task<Status> pre_start(std::vector<std::string> ids, Instant deadline);
 
-  // The kubelet says which container holds the id.
+  // The kubelet tells which container holds the id.
   void seen(const std::string& id, const PodContainer& pod);
-  // The kubelet says that nobody holds the id. Ok if it is not handed out, kUnavailable while it or another replica of
-  // its device is being handed out.
+  // The kubelet tells that no container holds the id. Ok if it is not handed out, kUnavailable while it or another
+  // replica of its device is being handed out.
   Task<Status> release(std::string id, Instant deadline);
-  // The kubelet says that a pod holds an id that is not handed out: a ledger was lost.
+  // The kubelet tells that a pod holds an id that is not handed out: a ledger was lost.
   Task<Status> adopt(std::string id, PodContainer pod, Instant deadline);
   // See ClaimPreparer.
   Task<void> refit(std::string uid, Instant deadline) { return preparer_->refit(std::move(uid), deadline); }
   // Prepares again the devices that a reboot or a crash has left unprepared. Returns whether all are prepared.
   Task<bool> restore(Instant deadline);
 
-  // Why the device must not be offered now: it failed recently, or it or a part of the same hardware is held through
+  // The reason not to offer the device now: it failed recently, or it or a part of the same hardware is held through
   // another driver or resource. One pod after the other would fail with it.
   // `own` is record_for() the device, which lists of many devices look up once.
   std::optional<Health> unavailable(const HeldDevices& others, const Device& device, const ClaimRecord* own) const;
-  // One per id. If the holders of a device are not known, because the ledger was rebuilt, the device's own id.
+  // One entry per id. If the holders of a device are not known, because the ledger was rebuilt, the device's own id.
   std::vector<HandedOutId> handed_out() const;
   Instant allocated(const std::string& id) const;
-  // Whether the id is being handed out at this moment.
+  // True if the id is being handed out at this moment.
   bool busy(const std::string& id) const;
   std::vector<std::shared_ptr<const ClaimRecord>> records() const;
   // The record of a device that the module lists; null if it is not handed out.
   std::shared_ptr<const ClaimRecord> record_for(const std::string& module, const Device& device) const;
 
  private:
-  // Notes for its life that a call is about to add holders of the ids.
+  // Marks, during its life, that a call is about to add holders of the ids.
   class HandingOut {
    public:
     HandingOut(ResourceAllocator& allocator, std::string uid, std::vector<std::string> ids);

@@ -1,4 +1,4 @@
-// Notes which paths of the edits of prepared claims the daemon does not see, so that they do not pass for misfits.
+// Notes paths in the edits of prepared claims that the daemon does not see, so that they do not pass for misfits.
 #pragma once
 
 #include <memory>
@@ -15,9 +15,9 @@ class UnseenPaths : public std::enable_shared_from_this<UnseenPaths> {
   UnseenPaths(asio::io_context& core, Clock& clock, Ledger& ledger)
       : core_(core), clock_(clock), ledger_(ledger), soon_(core, clock) {}
 
-  // Looks behind the response to the kubelet, and once for a burst of prepares.
+  // Looks after the response to the kubelet, and once for a burst of prepares.
   void look_soon(ClaimKey claim);
-  // Whether nobody has looked at the claim since it was prepared.
+  // True if the claim has not been looked at since it was prepared.
   bool awaits(const ClaimKey& claim) const { return claims_.contains(claim); }
 
  private:
