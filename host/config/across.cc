@@ -11,7 +11,7 @@ namespace {
 // Remembers where each name was first used.
 class FirstUse {
  public:
-  // The earlier position if `name` was used before. An empty name was reported already.
+  // Returns the earlier position if `name` was used before. An empty name was reported already.
   const SourcePosition* before(const std::string& name, const SourcePosition& position) {
     if (name.empty()) return nullptr;
     const auto [entry, is_new] = first_.emplace(name, position);
@@ -56,7 +56,7 @@ void check_health_reachable(const ModuleConfig& module, Reading& reading) {
   }
 }
 
-// A resource that the operator gives to one module must not depend on what devices of another say.
+// A resource that the operator assigns to one module must not depend on the devices of another.
 void check_patterns(const std::vector<ModuleConfig>& modules, Reading& reading) {
   for (const ModuleConfig& module : modules)
     for (const ServeConfig& pattern : module.serve) {

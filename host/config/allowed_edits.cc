@@ -1,4 +1,4 @@
-// Reads the keys that limit the edits of a module, and says which limits are in force.
+// Reads the keys that limit the edits of a module, and determines the limits in force.
 #include "host/config/names.h"
 #include "host/config/sections.h"
 #include "host/model/text_rules.h"

@@ -6,7 +6,7 @@
 namespace cardcage {
 namespace {
 
-// An attribute that all drivers are to share needs a domain, and the module's own have none.
+// An attribute shared by all drivers needs a domain; a module's own attributes have none.
 Status check_name(std::string_view name) {
   if (auto valid = check_attribute_name(name); !valid) return valid;
   if (name.contains('/')) return {};

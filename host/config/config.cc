@@ -49,7 +49,7 @@ Error ConfigErrors::to_error() const {
 }
 
 std::optional<std::string> process_environment(const std::string& name) {
-  const char* value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): nobody here calls setenv
+  const char* value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): this process never calls setenv
   if (!value) return std::nullopt;
   return value;
 }

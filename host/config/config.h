@@ -28,7 +28,7 @@
 
 namespace cardcage {
 
-// Where a value stands, for messages: "cardcage.toml:12:5". Line 0 stands for the whole file.
+// The position of a value, for messages: "cardcage.toml:12:5". Line 0 stands for the whole file.
 struct SourcePosition {
   std::string file;
   std::uint32_t line = 0, column = 0;
@@ -36,7 +36,7 @@ struct SourcePosition {
   friend bool operator==(const SourcePosition&, const SourcePosition&) = default;
 };
 
-// The form of the attribute resource.kubernetes.io/numaNode. The host cannot see which one the cluster's scheduler
+// The form of the attribute resource.kubernetes.io/numaNode. The host cannot see which form the cluster's scheduler
 // matches.
 enum class NumaAttribute : std::uint8_t {
   kScalar,  // the device's node
@@ -49,18 +49,18 @@ struct NodeConfig {
   std::filesystem::path state_dir = "/var/lib/cardcage";
   std::filesystem::path run_dir = "/run/cardcage";  // on a tmpfs: its content must not outlive a boot of the node
   std::filesystem::path cdi_dir = "/var/run/cdi";
-  // The container runtime starts the hook of containers from here; empty = "hooks" in state_dir.
+  // The folder from which the container runtime starts the hook of containers; empty = "hooks" in state_dir.
   std::filesystem::path hooks_dir = {};
   // Searched in this order: the operator's folder, then that of the packages.
   std::vector<std::filesystem::path> modules_dirs = {"/etc/cardcage/modules", "/usr/lib/cardcage/modules"};
   std::filesystem::path admin_socket = "/run/cardcage/admin.sock";
   // The folder of the embedded node; empty = claims come from the API server.
   std::filesystem::path claims_folder;
-  // The kubelet's --root-dir does not move it (kubernetes/website#56152). It leaves 48 bytes for the name of a socket,
-  // including the '/'.
+  // The kubelet's --root-dir does not move this folder (kubernetes/website#56152). The path leaves 48 bytes for the
+  // name of a socket, including the '/'.
   std::filesystem::path device_plugins_dir = "/var/lib/kubelet/device-plugins";
   std::filesystem::path services_cgroup = {};  // empty = the daemon's own
-  // Where the container runtime takes plugins (NRI); empty = it tells of no sandbox.
+  // The socket where the container runtime takes plugins (NRI); empty = no module learns of sandboxes.
   std::filesystem::path nri_socket = "/var/run/nri/nri.sock";
   NodeRoots roots;
   // The features.d of Node Feature Discovery; empty = modules get no labels of the node.
@@ -84,13 +84,13 @@ struct MetricsConfig {
   std::string listen = "127.0.0.1:9471";  // empty = no metrics page
 };
 
-// How long each call of a module may take. The host responds by then, even if the module never returns.
+// The limit for each call of a module. The host responds by then, even if the module never returns.
 struct DeadlineConfig {
   std::chrono::milliseconds prepare{40'000}, unprepare{40'000}, discover{30'000}, start{30'000}, stop{10'000};
   // Device-plugin API only. The kubelet waits 30 s for pre_start.
   std::chrono::milliseconds allocate{10'000}, pre_start{25'000};
-  // One call of a module's prepare or unprepare. It may be longer than that of the kubelet, whose repetition of a call
-  // finds the result.
+  // The limit for one call of a module's prepare or unprepare. It may exceed the kubelet's limit, since the kubelet's
+  // repetition of the call finds the result.
   std::chrono::milliseconds module_call{120'000};
 };
 
@@ -102,13 +102,13 @@ enum class RegistrationWay : std::uint8_t {
   kKubelet,   // Register on <device_plugins_dir>/kubelet.sock
   kRegistry,  // a socket in <kubelet_root>/plugins_registry
 };
-// How a container gets what the module prepared.
+// The way in which a container gets the result of a prepare.
 enum class Delivery : std::uint8_t {
   kCdi,             // CDI names in the response (since Kubernetes 1.28)
   kCdiAnnotations,  // CDI names as annotations, for older nodes
   kDirect,          // env, device nodes and mounts in the response, for runtimes without CDI
 };
-// Which devices are preferred if several fit equally well.
+// Determines which devices are preferred if several fit equally well.
 enum class Placement : std::uint8_t {
   kPacked,  // close together, and beside devices that are in use: keeps large groups free
   kSpread,  // far apart: over sockets, and over the devices with the fewest used replicas
@@ -116,14 +116,14 @@ enum class Placement : std::uint8_t {
 
 constexpr std::uint32_t kMaxReplicas = 1000;
 
-// A device-plugin resource beyond its name.
+// The settings of a device-plugin resource beside its name.
 struct ResourceConfig {
   RegistrationWay registration = RegistrationWay::kAuto;
   Delivery deliver = Delivery::kCdi;
   Placement placement = Placement::kPacked;
-  std::uint32_t replicas = 1;  // how often each device is offered, as "<id>::0", "<id>::1", ...; 1 = under its own id
+  std::uint32_t replicas = 1;  // number of offers per device, as "<id>::0", "<id>::1", ...; 1 = under its own id
   bool fail_requests_greater_than_one = false;  // with replicas: two of them give no more than one
-  // How long devices stay listed as they were while their module restarts.
+  // The time for which devices stay listed unchanged while their module restarts.
   std::chrono::milliseconds restart_grace{5'000};
   friend bool operator==(const ResourceConfig&, const ResourceConfig&) = default;
 };
@@ -158,7 +158,7 @@ struct ServeConfig {
   ServedName served() const { return {api, api == Api::kDra ? driver : resource}; }
 };
 
-// A rule of [[module.health]] as written: what it does not decide, the module's declaration does.
+// A rule of [[module.health]] as written; the module's declaration decides everything else.
 struct HealthRuleConfig {
   struct Limit {
     ValueLimit limit;
@@ -203,7 +203,7 @@ struct ProcessConfig {
   std::vector<std::string> environment;
   // Soft and hard limits for setrlimit(2). The keys are those of kProcessLimits; the unit depends on the resource.
   std::map<std::string, std::uint64_t> limits;
-  std::string user;  // whom the process runs as, with that user's groups; empty = as the daemon
+  std::string user;  // the process runs as this user, with the user's groups; empty = as the daemon
   // The daemon's capabilities that the process keeps, for example "CAP_SYS_ADMIN"; without a value it keeps all, or
   // none as another user.
   std::optional<std::vector<std::string>> capabilities;
@@ -231,9 +231,9 @@ struct ModuleConfig {
   Isolation isolation = Isolation::kProcess;
   ProcessConfig process;
   std::string sha256;  // pinned digest in hex; empty = any
-  // What the module may have the daemon run: absolute paths with different file names.
+  // Programs that the module may have the daemon run: absolute paths with different file names.
   std::vector<std::filesystem::path> programs;
-  // What the module may have the daemon write to, or make ioctls of: glob patterns of absolute paths.
+  // Paths that the module may have the daemon write to, or make ioctls on: glob patterns of absolute paths.
   std::vector<std::string> writes;
   AllowedEdits allows;  // as written; see allowed_edits()
   std::map<std::string, RawOption> options;
@@ -260,7 +260,7 @@ inline bool same_instance(const ModuleConfig& a, const ModuleConfig& b) {
 AllowedEdits allowed_edits(const ModuleConfig& module);
 
 struct Config {
-  std::string sha256;  // of the text, hex
+  std::string sha256;  // digest of the text, in hex
   NodeConfig node;
   ApiServerConfig apiserver;
   LogConfig log;
@@ -300,7 +300,7 @@ std::expected<Config, ConfigErrors> parse_config(std::string_view text, const st
 std::vector<std::string> known_config_keys();
 
 // Implements `cardcage --check FILE`: prints "FILE: ok, 2 modules, 3 drivers, 1 resource", or every error on a line of
-// its own; `check_modules` finds those of the modules. Returns the exit code, 0 or 1.
+// its own; `check_modules` finds the errors of the modules. Returns the exit code, 0 or 1.
 int check_config(const std::filesystem::path& file, std::FILE* out,
                  const std::function<std::vector<Error>(const Config&)>& check_modules);
 

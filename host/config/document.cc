@@ -24,7 +24,7 @@ std::optional<SourcePosition> first_excess_dot(std::string_view text, const std:
   return position;
 }
 
-// "; write [[module]]" for a second [module]: TOML knows tables of one name only as such a list.
+// Returns "; write [[module]]" for a second [module]: TOML allows tables of one name only as such a list.
 std::string hint_for(std::string_view line) {
   line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
   if (!line.starts_with("[module") || line.find(']') == std::string_view::npos) return "";

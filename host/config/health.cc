@@ -1,4 +1,4 @@
-// [[module.health]] rules: how the causes of devices' health are judged.
+// [[module.health]] rules: how causes of devices' health are judged.
 #include <charconv>
 #include <cmath>
 
@@ -13,7 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t kMaxHealthRules = 64;
-constexpr std::size_t kMaxToken = 64;  // of a cause or a reason that a module states
+constexpr std::size_t kMaxToken = 64;  // bytes of a cause or a reason that a module states
 constexpr milliseconds kMaxTime = std::chrono::days(7);
 constexpr std::uint32_t kMaxRelapses = 100;
 constexpr std::uint32_t kMaxResets = 24;
@@ -187,7 +187,7 @@ void read_remedy(TableReader& table, HealthRuleConfig& rule) {
   if (resets) rule.resets_per_day = number.value_or(1);
 }
 
-// An ignored cause never counts, so nothing else can be said about it.
+// An ignored cause never counts, so every other key is without effect.
 void check_ignored(TableReader& table, const HealthRuleConfig& rule) {
   if (rule.severity != HealthState::kHealthy) return;
   for (const std::string_view key : {"above", "below", "clear_at", "hold_down", "recovery", "recovery_time", "relapses",

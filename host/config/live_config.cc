@@ -9,7 +9,7 @@ namespace cardcage {
 namespace {
 
 constexpr Duration kCheckInterval = std::chrono::seconds(30);
-// An editor that writes in place, or removes the file before it writes another, has finished after this time.
+// By then an editor has finished that writes in place, or that removes the file before it writes another.
 constexpr Duration kSettleTime = std::chrono::milliseconds(300);
 
 std::vector<std::string> lines_of(const ConfigErrors& errors) {

@@ -17,10 +17,10 @@ namespace cardcage {
 
 // The state of the configuration, for operators.
 struct ConfigState {
-  std::vector<std::string> errors;                // of the current file, with positions; empty = the file is in effect
+  std::vector<std::string> errors;                // problems of the file, with positions; empty = the file is in effect
   std::vector<std::string> restart;               // keys whose change waits for a restart
   std::chrono::system_clock::time_point applied;  // when a file was last applied, or found to mean the same
-  std::uint64_t reloads = 0, failures = 0;        // how many files were applied and refused
+  std::uint64_t reloads = 0, failures = 0;        // numbers of files applied and refused
 };
 
 struct ReloadResult {

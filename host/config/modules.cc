@@ -1,4 +1,4 @@
-// [[module]] blocks: what to load, with which options, and where its devices go.
+// [[module]] blocks: the file to load, its options, and the drivers and resources that offer its devices.
 #include <algorithm>
 
 #include "host/config/names.h"
@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kDraKeys[] = {"driver", "pool"};
 constexpr std::string_view kResourceKeys[] = {
     "resource", "registration", "deliver", "placement", "replicas", "fail_requests_greater_than_one", "restart_grace"};
-// Pods that the kubelet admits meanwhile wait in Allocate, which has 30 s at most.
+// Pods that the kubelet admits meanwhile wait in Allocate, which may take at most 30 s.
 constexpr std::chrono::seconds kMaxRestartGrace{30};
 
 void refuse_keys(TableReader& table, std::span<const std::string_view> keys, std::string_view api) {

@@ -37,7 +37,7 @@ std::filesystem::path normal_form(std::string_view text) {
   return path.has_filename() || path == path.root_path() ? path : path.parent_path();
 }
 
-// Says which rule of IsExtendedResourceName (k/k pkg/apis/core/v1/helper/helpers.go) the name breaks. The kubelet
+// Names the rule of IsExtendedResourceName (k/k pkg/apis/core/v1/helper/helpers.go) that the name breaks. The kubelet
 // accepts a registration by these rules.
 std::string fault_of_resource_name(std::string_view name) {
   const auto slash = name.find('/');

@@ -9,7 +9,7 @@
 
 namespace cardcage {
 
-// Each check quotes the name and says what is wrong with it. The rules are those of host/model/naming.h.
+// Each check quotes the name and says what is wrong with it. The rules are those in host/model/naming.h.
 Status check_node_name(std::string_view name);
 Status check_label(std::string_view name);
 Status check_driver_name(std::string_view name);

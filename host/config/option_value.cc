@@ -1,4 +1,4 @@
-// The values of options. Workers link this, and nothing else of the room.
+// The values of options. Workers link this file and no other of the room.
 #include "host/config/options.h"
 
 #include <algorithm>

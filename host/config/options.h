@@ -13,7 +13,7 @@
 
 namespace cardcage {
 
-// Of a map, whatever its declaration says.
+// Limits of every map, also if its declaration allows more.
 constexpr std::size_t kMaxMapEntries = 128, kMaxMapKey = 253;
 
 // Returns the value as the module will read it: durations in nanoseconds. Errors have no subject: "is 9, expected 1 to
@@ -28,7 +28,7 @@ Result<OptionValue> default_value(const OptionDeclaration& declaration);
 std::expected<OptionValues, ConfigErrors> check_options(const ModuleConfig& config,
                                                         const std::vector<OptionDeclaration>& declarations);
 
-// The same, with all errors in one text of several lines.
+// Like check_options(), with all errors in one text of several lines.
 Result<OptionValues> checked_options(const ModuleConfig& config, const std::vector<OptionDeclaration>& declarations);
 
 // True if an instance of `before` can become one of `after` by cage.configure: nothing but live options differs.

@@ -1,4 +1,4 @@
-// Opaque parameters, which anybody in the cluster may have written.
+// Opaque parameters, which any user of the cluster may have written.
 #include "host/config/params.h"
 
 #include <fmt/ranges.h>
@@ -26,7 +26,7 @@ std::string_view type_name(const json::value& value) {
   return value.is_string() ? "a string" : "a number";
 }
 
-// Keeps the schemas whose `part`, apiVersion or kind, is the one in the document. A schema without it takes any.
+// Keeps the schemas whose `part`, apiVersion or kind, is that of the document. A schema without one takes any.
 Status choose(Schemas& schemas, const json::object& object, std::string_view name, std::string ParamsSchema::* part) {
   std::vector<std::string> known;
   for (const ParamsSchema* schema : schemas)
@@ -43,7 +43,7 @@ Status choose(Schemas& schemas, const json::object& object, std::string_view nam
               known.size() > 1 ? nearest_hint(written, known) : "");
 }
 
-// The text of a string, or of a number where the field is an amount.
+// Returns the text of a string, or of a number where the field is an amount.
 std::optional<std::string> text_of(const OptionDeclaration& field, const json::value& given) {
   if (given.is_string()) return std::string(given.as_string());
   if (field.quantity && given.is_number()) return json::serialize(given);
@@ -128,7 +128,7 @@ class FieldsReader {
     return {Code::kInvalidArgument, fmt::format("parameter '{}' {}", field.name, error.message)};
   }
 
-  // The field without choices and bounds.
+  // Returns the field without choices and bounds.
   static OptionDeclaration any_of_type(OptionDeclaration field) {
     field.choices.clear();
     field.min = field.max = 0;

@@ -16,10 +16,10 @@ constexpr std::size_t kMaxParameterBytes = 10u << 10;
 
 // One document of parameters, checked.
 struct DecodedParams {
-  const ParamsSchema* schema = nullptr;  // of the identity; null if the module declares none
-  OptionValues values;                   // only those that are written there, and the objects around them
-  // A value out of its choices or bounds, if the documents of the schema count as a whole. It is an error if this one
-  // counts.
+  const ParamsSchema* schema = nullptr;  // one of the identity's; null if the module declares none
+  OptionValues values;                   // only those written in the document, and the objects around them
+  // An error for a value out of its choices or bounds, if the documents of the schema count as a whole. It matters only
+  // if this document counts.
   std::optional<Error> flaw = {};
 };
 
@@ -30,10 +30,10 @@ Result<DecodedParams> decode_params(const ModuleIdentity& identity, ConfigSource
 // True if devices of this kind take the parameters.
 bool takes(const ParamsSchema& schema, std::string_view device_kind);
 
-// The parameters of one device: defaults, overridden field by field by `decoded` in rising precedence, or by the last
-// of them alone if the schema says so. The last document decides the kind; documents of other kinds do not count.
-// Without documents it is the first kind that the device takes; the values are empty() if there is none. Fails if a
-// required field is missing.
+// Returns the parameters of one device: defaults, overridden field by field by `decoded` in rising precedence, or by
+// the last of them alone if the schema says so. The last document decides the kind; documents of other kinds do not
+// count. Without documents it is the first kind that the device takes; the values are empty() if there is none. Fails
+// if a required field is missing.
 Result<OptionValues> resolve_params(const ModuleIdentity& identity, std::string_view device_kind,
                                     const std::vector<DecodedParams>& decoded);
 

@@ -8,7 +8,7 @@
 
 namespace cardcage {
 
-// How many bytes of a name that somebody wrote an error quotes.
+// Limits in bytes how much of a written name an error quotes.
 constexpr std::size_t kQuotedParameter = 80;
 
 // Reads a JSON object without repeated names, of at most kMaxParameterBytes and 16 levels.

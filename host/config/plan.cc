@@ -79,7 +79,7 @@ const ModuleConfig* find(const std::vector<ModuleConfig>& modules, const std::st
   return entry == modules.end() ? nullptr : &*entry;
 }
 
-// The running module that `added` renames: the only removed one that is the same in everything but its name.
+// The running module that `added` renames: the only removed one that is equal in everything but its name.
 const ModuleConfig* renamed_module(const ModuleConfig& added, const Config& running, const Config& wanted) {
   const ModuleConfig* found = nullptr;
   for (const ModuleConfig& module : running.modules) {
@@ -133,7 +133,7 @@ PlanStep step(const ModuleChange& change) {
     case ModuleChange::Kind::kServed:
       return {subject, PlanAction::kServe, "other rules for the same instance", change.name};
     case ModuleChange::Kind::kReplaced: {
-      // The plan does not know what the module declares.
+      // The plan does not know the declarations of the module.
       const bool options_only = std::ranges::all_of(change.keys, [](const auto& key) {
         return key.starts_with("options.") || key == "health" || key == "serve";
       });

@@ -15,7 +15,7 @@ struct ModuleChange {
     kAdded,
     kRemoved,   // drains: it is removed once nothing holds its devices
     kReplaced,  // gets a new instance; the running one continues if the new one does not start
-    kServed,    // keeps its instance, under other rules of its health or of what serves its devices
+    kServed,    // keeps its instance; the rules of its health or of its devices' names change
   };
   Kind kind = Kind::kAdded;
   std::string name;

@@ -1,4 +1,4 @@
-// [module.process]: what a module's own process may see and do.
+// [module.process]: restricts a module's own process.
 #include <sys/capability.h>
 
 #include <algorithm>

@@ -27,7 +27,7 @@ std::string one_line(std::string_view text) {
 bool starts_name(char c) { return c == '_' || is_letter(c); }
 bool continues_name(char c) { return starts_name(c) || is_digit(c); }
 
-// The name of the variable after a '$', and how many bytes to skip; nothing if no name follows.
+// The name of the variable after a '$', and the number of bytes to skip; nothing if no name follows.
 std::optional<std::pair<std::string, std::size_t>> variable_name(std::string_view after_dollar) {
   const bool braces = after_dollar.starts_with('{');
   const std::string_view rest = after_dollar.substr(braces ? 1 : 0);

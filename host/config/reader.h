@@ -57,13 +57,13 @@ class TableReader {
       : reading_(reading), table_(table), path_(std::move(path)), position_(std::move(position)) {}
 
   std::optional<Placed<std::string>> string(std::string_view key);
-  // Refuses what `check` does not accept, and returns it all the same.
+  // Reports a value that `check` refuses, and returns it all the same.
   std::optional<Placed<std::string>> checked(std::string_view key, Status (*check)(std::string_view));
-  // The same for a key that must be there; `remedy` says what to write.
+  // Like checked(), for a required key; `remedy` tells the user what to write.
   std::string required(std::string_view key, Status (*check)(std::string_view), std::string_view remedy);
-  // With environment variables replaced.
+  // Reads a string and replaces environment variables.
   std::optional<Placed<std::string>> expanded(std::string_view key);
-  // The same for a string or a list of strings; empty if the key is missing.
+  // Like expanded(), for a string or a list of strings; empty if the key is missing.
   std::vector<Placed<std::string>> expanded_list(std::string_view key);
   // Reports a duration out of bounds, and returns it.
   std::optional<Placed<std::chrono::milliseconds>> duration(std::string_view key, std::chrono::milliseconds least,
@@ -76,7 +76,7 @@ class TableReader {
   // Empty if the key is missing.
   std::vector<Placed<std::string>> strings(std::string_view key);
   std::vector<Placed<std::int64_t>> integers(std::string_view key);
-  // The value that `words` gives for the key's text.
+  // Returns the value that `words` assigns to the key's text.
   template <class T, std::size_t N>
   std::optional<T> choice(std::string_view key, const std::pair<std::string_view, T> (&words)[N]) {
     const auto text = string(key);
@@ -114,7 +114,7 @@ class TableReader {
   }
   const std::string& path() const { return path_; }
   const toml::table* raw() const { return table_; }
-  // Where the table begins; for a missing table, where the table around it begins.
+  // The start of the table; for a missing table, that of the table around it.
   const SourcePosition& position() const { return position_; }
   Reading& reading() { return reading_; }
 

@@ -10,16 +10,16 @@
 
 namespace cardcage {
 
-// Attributes stand behind the '/': the domain is the operator's, whatever a module reports.
+// Attributes are allowed only after the '/': the domain is the operator's, independent of the module's reports.
 Status check_resource_pattern(std::string_view pattern);
 
 bool has_attributes(std::string_view pattern);
 
-// The name that the pattern gives to the device, a valid one. A character of an attribute that no resource name can
+// Returns the valid name that the pattern gives to the device. A character of an attribute that no resource name can
 // have becomes '.', as in NVIDIA's device plugin: "1g.5gb+me" gives "1g.5gb.me".
 Result<std::string> resource_name(std::string_view pattern, const Device& device);
 
-// How many characters of its names the pattern says itself.
+// The number of characters that the pattern itself contributes to its names.
 std::size_t literal_size(std::string_view pattern);
 
 // True if some device would get the name.

@@ -59,7 +59,7 @@ void read_claims(TableReader& table, std::filesystem::path& folder) {
     table.refuse("claims", text->position, path.error().message + ", or write \"apiserver\"");
 }
 
-// An empty text stands for none.
+// An empty text means no path.
 void read_optional_path(TableReader& table, std::string_view key, std::filesystem::path& path) {
   const auto text = table.expanded(key);
   if (text && text->value.empty())

@@ -15,7 +15,7 @@ MetricsConfig read_metrics(TableReader table);
 DeadlineConfig read_deadlines(TableReader table);
 // Reads [module.process]; module.isolation must have been read before.
 void read_process(TableReader table, ModuleConfig& module);
-// Reads the keys of [[module]] that say what containers may get.
+// Reads the keys of [[module]] that limit the edits for containers.
 AllowedEdits read_allowed_edits(TableReader& table);
 std::vector<HealthRuleConfig> read_health(std::vector<TableReader> tables);
 std::vector<AttributeConfig> read_attributes(std::vector<TableReader> tables);
@@ -23,7 +23,7 @@ std::vector<AttributeConfig> read_attributes(std::vector<TableReader> tables);
 Select read_select(TableReader& rule);
 std::vector<ModuleConfig> read_modules(std::vector<TableReader> tables);
 
-// Reports errors that take a view of all modules: names that are used twice, rules that no device can reach.
+// Reports errors that can be seen only across modules: names that are used twice, rules that no device can reach.
 void check_across_modules(const std::vector<ModuleConfig>& modules, Reading& reading);
 
 }  // namespace cardcage

@@ -24,7 +24,7 @@ std::optional<SelectValue> value_of(const std::string& key, const toml::node& no
   return std::nullopt;
 }
 
-// The values of a list; stops at the first that is wrong.
+// Reads the values of a list; stops at the first wrong one.
 std::vector<SelectValue> read_list(const std::string& key, const toml::array& list, TableReader& table) {
   const auto refuse = [&](const toml::node& node, std::string_view message) {
     table.refuse(key, table.reading().at(node.source()), message);
