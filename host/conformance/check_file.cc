@@ -13,7 +13,7 @@
 namespace cardcage {
 namespace {
 
-// Removed with the object.
+// Removes the folder with the object.
 class ScratchFolder {
  public:
   ScratchFolder() {
@@ -27,7 +27,7 @@ class ScratchFolder {
     std::error_code ignored;
     if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
   }
-  // Empty if none could be made.
+  // Empty if no folder could be made.
   const std::filesystem::path& path() const { return path_; }
 
  private:
@@ -56,7 +56,7 @@ Task<Outcome> check_rule(const Rule& rule, Trial& trial, const std::vector<Findi
   co_return skipped(fmt::format("'{}' failed", needed->statement));
 }
 
-// The rules that the request names, or all if it names none, and the rules that they need. The log is always checked.
+// The rules that the request names, or all if it names none, and the rules that these need. The log is always checked.
 std::set<std::string_view> wanted_rules(const std::vector<std::string>& names) {
   std::set<std::string_view> wanted{kLogRule};
   const auto is_named = [&](const Rule& rule) {
@@ -81,7 +81,7 @@ Task<void> check_rules(asio::io_context& core, Trial& trial, std::vector<Finding
     findings.push_back({rule.number, rule.name, rule.statement, std::move(outcome)});
   }
   std::ignore = co_await trial.stop();
-  core.stop();  // nothing else matters that still waits
+  core.stop();  // coroutines that still wait do not matter
 }
 
 Task<void> load_only(asio::io_context& core, Trial& trial, Status& outcome) {

@@ -16,10 +16,10 @@ namespace cardcage {
 // A line with the field `rule` says that the module breaks this rule. [any-thread]
 class CheckLog {
  public:
-  // Takes the lines of this process from now on. A thread that is stuck in the disk may outlive the check, and its log.
+  // Takes the lines of this process from now on. A thread that is stuck in the disk may outlive the check and its log.
   static std::shared_ptr<CheckLog> divert();
   void add(std::string_view message, std::initializer_list<LogField> fields);
-  // Returns the last lines, each once.
+  // Returns the last lines, without duplicates.
   std::vector<std::string> lines();
   // Returns each breach once, with its rule, except breaches of the rules in `known`.
   std::vector<std::string> breaches(const std::set<std::string_view>& known);

@@ -1,4 +1,4 @@
-// What prepare returned, for people.
+// Describes the result of a prepare for people.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace cardcage {
 
 // "variables: 2, device nodes: 1, bytes of state: 36"
 std::string summary_of(const PreparedEdits& edits);
-// Which kinds of edits differ; empty if none does. The state is the module's own and does not count.
+// Names the kinds of edits that differ; empty if none does. The state is the module's own and does not count.
 std::string edit_changes(const PreparedEdits& before, const PreparedEdits& after);
 
 }  // namespace cardcage

@@ -1,4 +1,4 @@
-// What differs between two device lists of one module.
+// Compares two device lists of one module.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace cardcage {
 
-// For people, and empty if both lists name the same devices. Health may change at any time and does not count.
+// Describes the differences for people; empty if both lists name the same devices. Health may change at any time and
+// does not count.
 std::string device_changes(const Snapshot& before, const Snapshot& after);
 
 }  // namespace cardcage

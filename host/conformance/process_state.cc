@@ -19,11 +19,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxFile = 16u << 20, kMaxName = 64;
-constexpr std::size_t kMaxNamed = 4;  // things that a text names
+constexpr std::size_t kMaxNamed = 4;  // limit for one text
 constexpr SignalSet bit(int signal) { return SignalSet{1} << (signal - 1); }
-// The C library uses 32 to 34 for itself; nobody can block SIGKILL and SIGSTOP.
+// The C library uses 32 to 34 for itself; SIGKILL and SIGSTOP cannot be blocked.
 constexpr SignalSet kReserved = bit(SIGKILL) | bit(SIGSTOP) | bit(32) | bit(33) | bit(34);
-// Files that are no hardware.
+// Device files without hardware.
 constexpr std::array<std::string_view, 7> kNoHardware = {"/dev/null",    "/dev/zero", "/dev/full", "/dev/random",
                                                          "/dev/urandom", "/dev/shm/", "/dev/pts/"};
 
@@ -52,7 +52,7 @@ std::vector<fs::path> entries(const fs::path& folder) {
 
 int file_number(const fs::path& path) { return static_cast<int>(number_of(path.filename(), 10)); }
 
-// The page faults of the children that it has waited for: each had at least one.
+// The page faults of the children that the process has waited for: each had at least one.
 std::uint64_t faults_of_ended_children(const fs::path& process) {
   constexpr int kFaultsOfChildren = 11;
   return number_of(stat_field(process, kFaultsOfChildren), 10);

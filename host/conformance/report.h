@@ -1,4 +1,4 @@
-// What a check of a module file found.
+// The result of the check of a module file.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ enum class Verdict : std::uint8_t { kPass, kFail, kSkipped };
 
 struct Outcome {
   Verdict verdict = Verdict::kPass;
-  std::string evidence;  // of a skipped rule: the reason
+  std::string evidence;  // for a skipped rule, the reason
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
 inline Outcome passed(std::string evidence) { return {Verdict::kPass, std::move(evidence)}; }
@@ -24,7 +24,7 @@ inline Outcome broken(std::string evidence) { return {Verdict::kFail, std::move(
 inline Outcome broken(const Error& error) { return {Verdict::kFail, error.message}; }
 inline Outcome skipped(std::string reason) { return {Verdict::kSkipped, std::move(reason)}; }
 
-// The texts are those of the Rule.
+// The texts come from the Rule.
 struct Finding {
   std::string_view rule, name, statement;
   Outcome outcome;
@@ -32,7 +32,7 @@ struct Finding {
 
 struct Report {
   std::filesystem::path file;
-  std::optional<ModuleIdentity> identity;  // if the module could be loaded
+  std::optional<ModuleIdentity> identity;  // empty if the module could not be loaded
   std::vector<Finding> findings;
   std::vector<std::string> logged;  // the last warnings of the host and of the module
 

@@ -1,4 +1,4 @@
-// A rule of abi/RULES.md as data: what it says, what it needs, and the function that checks it.
+// A rule of abi/RULES.md as data: its statement, its precondition, and the function that checks it.
 #pragma once
 
 #include <span>
@@ -20,7 +20,7 @@ struct Rule {
 // The last rule fails if the host has logged a breach of a rule that no other check found broken.
 inline constexpr std::string_view kLogRule = "log";
 
-// In the order in which they are checked.
+// Sorted by the order of the checks.
 std::span<const Rule> all_rules();
 
 }  // namespace cardcage

@@ -7,7 +7,7 @@ namespace {
 
 constexpr const char* kUnknownDevice = "module-check-no-such-device";
 
-// Ends while a call that takes as long as the last one goes on.
+// A deadline that passes during a call that takes as long as the last one.
 Duration half_of(Duration taken) { return std::max<Duration>(taken / 2, std::chrono::milliseconds(1)); }
 
 Outcome returned(const Status& done) {

@@ -120,7 +120,7 @@ Task<Outcome> prepares_after_unprepare(Trial& trial) {
   co_return passed("");
 }
 
-// The failed claim has the device, and another device that does not exist.
+// The failed claim has the device and another device that does not exist.
 Task<Outcome> prepares_after_a_failure(Trial& trial) {
   auto claim = co_await trial.new_claim();
   if (!claim) co_return broken(claim.error());

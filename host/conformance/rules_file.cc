@@ -32,7 +32,7 @@ Task<Outcome> has_a_valid_table(Trial& trial) {
 Task<Outcome> loads_without_threads(Trial& trial) {
   const Status loaded = co_await trial.load();
   if (!loaded) co_return broken(loaded.error());
-  // Those of the worker itself: the one that runs the module, and the one that stands in.
+  // The worker's own threads: one runs the module, and the main thread stands in for it.
   constexpr std::size_t kWorkerThreads = 2;
   const auto& threads = trial.loaded_state().threads;
   if (threads.size() <= kWorkerThreads) co_return passed("");

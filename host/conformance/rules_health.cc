@@ -1,4 +1,5 @@
-// Health: of listed devices alone [R6], declared causes alone [R23], and a reset states them anew [R24].
+// Health: stated for listed devices alone [R6] and with declared causes alone [R23], and stated anew after a reset
+// [R24].
 #include <algorithm>
 
 #include "host/conformance/rules.h"
@@ -7,7 +8,7 @@ namespace cardcage::rules {
 
 namespace {
 
-// The devices, after a check of each.
+// Returns the devices, after a check of each.
 Task<Result<SnapshotPtr>> check_devices(Trial& trial) {
   const auto snapshot = co_await trial.discover();
   if (!snapshot || !trial.identity()->has_check) co_return snapshot;

@@ -1,4 +1,4 @@
-// How an instance begins and ends [R13].
+// The begin and the end of an instance [R13].
 #include "host/conformance/rules.h"
 
 namespace cardcage::rules {
@@ -18,7 +18,7 @@ Task<Outcome> stops_at_once(Trial& trial) {
   co_return passed("");
 }
 
-// As after a failure of a module that runs inside the daemon.
+// Restarts as after a failure of a module that runs inside the daemon.
 Task<Outcome> starts_again(Trial& trial) {
   const Status started = co_await trial.restart_in_place();
   if (!started) co_return broken(started.error());
@@ -27,7 +27,7 @@ Task<Outcome> starts_again(Trial& trial) {
   co_return passed("");
 }
 
-// As when the operator changes an option: the new instance takes over from the running one.
+// Starts a second instance as after a change of an option: the new instance takes over from the running one.
 Task<Outcome> starts_beside_another(Trial& trial) {
   const Status started = co_await trial.start_another();
   if (!started) co_return broken(started.error());
@@ -36,7 +36,7 @@ Task<Outcome> starts_beside_another(Trial& trial) {
   co_return passed("");
 }
 
-// The other rules of the process need a whole life [R9].
+// A whole life, which the other rules of the process need [R9].
 Task<Outcome> lives(Trial& trial) {
   const auto life = co_await trial.life();
   if (!life) co_return broken(life.error());

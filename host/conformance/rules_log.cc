@@ -1,4 +1,4 @@
-// Breaches that the host has noticed and logged, in whichever call.
+// Breaches that the host has noticed and logged, in any call.
 #include <fmt/ranges.h>
 
 #include "host/conformance/rules.h"

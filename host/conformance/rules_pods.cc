@@ -17,7 +17,7 @@ bool names_an_interface(const DeviceStatement& statement) {
   return statement.network && !statement.network->interface_name.empty();
 }
 
-// A claim of its own for each rule, prepared and attached to the pod.
+// Makes a claim for one rule, prepared and attached to the pod.
 Task<Result<Visit>> attached_claim(Trial& trial, Result<SandboxedPod> pod) {
   if (!pod) co_return std::unexpected(pod.error());
   const auto claim = co_await trial.new_claim();
@@ -77,7 +77,7 @@ Task<Outcome> detaches_after_a_crash(Trial& trial) {
   co_return passed("");
 }
 
-// The last rule: the kernel ends interfaces without hardware together with the pod.
+// Checked last: the kernel ends interfaces without hardware together with the pod.
 Task<Outcome> unprepares_without_detach(Trial& trial) {
   const auto pod = scratch_pod("module-check");
   const auto visit = co_await attached_claim(trial, pod);

@@ -6,7 +6,7 @@
 namespace cardcage::rules {
 namespace {
 
-// `breach` describes what the module did, or is empty.
+// `breach` describes the module's misbehaviour, or is empty.
 template <class Describe>
 Task<Outcome> judge(Trial& trial, Describe breach) {
   const auto life = co_await trial.life();

@@ -1,4 +1,4 @@
-// Figures and labels: each one within the rules [R17]. The catalogue, too [R22]. Events: the call returns [R20].
+// Metrics and labels: each one within the rules [R17]. The catalogue, too [R22]. Events: the call returns [R20].
 #include <algorithm>
 
 #include "host/conformance/rules.h"

@@ -1,4 +1,4 @@
-// A pod that nobody else sees: a network namespace of its own, which ends with the object.
+// A pod for checks only: a network namespace of its own, which ends with the object.
 #pragma once
 
 #include <string>

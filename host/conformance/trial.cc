@@ -11,16 +11,16 @@
 namespace cardcage {
 namespace {
 
-// How long it may take until /proc shows nothing more of an instance.
+// The time until /proc shows nothing more of an instance.
 constexpr std::chrono::milliseconds kCleanUp{500}, kCleanUpStep{10};
-// How long the news of a module may be on their way.
+// The time that the news of a module may take.
 constexpr std::chrono::milliseconds kNewsTime{200};
 // For the stop of an instance that is busy with a call: it ends with its worker.
 constexpr std::chrono::milliseconds kStopWhileBusy{50};
 // Enough time to see that a call ends soon after its deadline, and less than the daemon gives it.
 constexpr Duration kReturnLimit = kStuckGrace - std::chrono::seconds(1);
 
-// Neither is a part of the other, and no third device has both as parts.
+// True if neither is a part of the other, and no third device has both as parts.
 bool is_other_hardware(const Device& one, const Device& other) {
   const auto whole = [](const Device& device) { return device.parent_id.empty() ? device.id : device.parent_id; };
   if (whole(one) == whole(other)) return false;
@@ -29,7 +29,7 @@ bool is_other_hardware(const Device& one, const Device& other) {
   });
 }
 
-// The position stands in messages for where an operator would look.
+// The position that messages name, where an operator would look.
 const SourcePosition kCommandLine{.file = "--option"};
 
 }  // namespace
@@ -54,7 +54,7 @@ Trial::Trial(asio::io_context& core, Clock& clock, CheckRequest request, const s
   for (const auto& [name, option] : request_.options) config_.options[name] = {option.value, kCommandLine};
 }
 
-// The digest is pinned: who may write the file matters where it is installed, not where it is built.
+// The digest is pinned: write access to the file matters where it is installed, not where it is built.
 Task<Status> Trial::stage() {
   const auto content = read_file(request_.file, kMaxModuleBytes);
   if (!content) co_return std::unexpected(content.error());
@@ -225,7 +225,7 @@ Task<Status> Trial::restart_in_place() {
 }
 
 // Polls: the kernel lists a thread for another moment after it was joined, and the worker closes the descriptor of the
-// call after its answer. Neither sends an event. What was printed arrives meanwhile.
+// call after its response. Neither sends an event. Printed lines arrive meanwhile.
 Task<Result<ProcessState>> Trial::state_at_rest() {
   const Instant end = clock_.now() + kCleanUp;
   for (;;) {
@@ -247,7 +247,7 @@ Task<Result<ObservedLife>> Trial::life() {
   co_return *life_;
 }
 
-// Leaves out what a rule has seen failing. Other failures do not matter here.
+// Leaves out the calls that a rule has seen failing. Other failures do not matter here.
 Task<Result<ObservedLife>> Trial::observe_life() {
   if (auto started = co_await start(); !started) co_return std::unexpected(started.error());
   const auto module = module_;
@@ -373,7 +373,7 @@ ModuleAllocation Trial::allocation_of(const Device& device, OptionValues values)
   allocation.request = "main";
   if (device.shared) {
     allocation.share_id = fmt::format("5a5e5a5e-0000-4000-8000-{:012}", claims_);
-    // What a request without amounts consumes.
+    // The capacity that a request without amounts consumes.
     allocation.consumed_capacity = device.capacity;
     for (const auto& [name, policy] : device.policies) allocation.consumed_capacity[name] = *policy.default_amount;
   }

@@ -1,5 +1,5 @@
 // The module under check, and the instance of it that a rule uses at the moment. The daemon's own code stages, loads
-// and calls it: what is checked is what a node does.
+// and calls it, so that the check covers the behaviour on a node.
 #pragma once
 
 #include <filesystem>
@@ -23,15 +23,15 @@ namespace cardcage {
 struct CheckRequest {
   std::filesystem::path file;
   std::map<std::string, RawOption> options;
-  std::vector<std::filesystem::path> programs;  // that it may have run, absolute
+  std::vector<std::filesystem::path> programs;  // programs that the module may have run, absolute
   std::vector<std::string> writes;              // patterns of files that it may have written to
-  std::vector<std::string> devices;             // ids of one or two to prepare; empty = those that are healthy
+  std::vector<std::string> devices;             // ids of one or two devices to prepare; empty = healthy ones
   bool prepare = true;                          // false: nothing is prepared
-  std::vector<std::string> rules;               // names and numbers of those to check; empty = all
-  Duration limit = std::chrono::seconds(10);    // of each call
+  std::vector<std::string> rules;               // names and numbers of the rules to check; empty = all
+  Duration limit = std::chrono::seconds(10);    // limit for each call
 };
 
-// What one whole life of an instance, with a call of each kind, did to its process.
+// The effects of one whole life of an instance, with a call of each kind, on its process.
 struct ObservedLife {
   ProcessState loaded, running, destroyed;
   std::vector<std::string> printed;  // the last lines
@@ -41,7 +41,7 @@ struct ObservedLife {
 // Errors are those of the daemon.
 class Trial {
  public:
-  // `core` and `clock` outlive the object. `scratch` is an empty folder, for what a daemon keeps on disk.
+  // `core` and `clock` outlive the object. `scratch` is an empty folder, for the files that a daemon keeps on disk.
   Trial(asio::io_context& core, Clock& clock, CheckRequest request, const std::filesystem::path& scratch,
         std::shared_ptr<CheckLog> log);
 
@@ -65,46 +65,47 @@ class Trial {
   Task<Status> resume_device(std::string device_id);
   Task<Result<std::size_t>> check(std::string device_id);
   Task<Status> reset_device(std::string device_id);
-  // What the module has stated since then, by device; the statements of the last calls arrive meanwhile.
+  // The module's statements since the last forget_statements(), by device. statements() waits for those of the last
+  // calls.
   void forget_statements() { stated_.clear(); }
   Task<std::map<std::string, Statements>> statements();
   // Ends the instance; succeeds if none runs.
   Task<Status> stop();
   // Ends the instance and creates the next one in the same process.
   Task<Status> restart_in_place();
-  // What a whole life of an instance did to its process; observed once.
+  // The effects of a whole life of an instance on its process; observed once.
   Task<Result<ObservedLife>> life();
-  // A second instance starts and stops while the first one runs.
+  // Starts and stops a second instance while the first one runs.
   Task<Status> start_another();
-  // The worker ends as in a crash.
+  // Ends the worker as in a crash.
   Task<void> kill();
   // Makes a call that ends `after` from now and waits until the module returns from it. Fails if it does not.
   Task<Status> discover_until(Duration after);
   Task<Status> prepare_until(ModuleClaim claim, Duration after);
   // The breaches in the log, except those of rules that a check has found broken.
   std::vector<std::string> breaches() const { return log_->breaches(broken_rules_); }
-  // A check has found a breach of the rule, and says more of it than the log.
+  // Notes that a check has found a breach of the rule, and reports more about it than the log.
   void note_broken(std::string_view rule) { broken_rules_.insert(rule); }
-  // Releases what the rule left prepared.
+  // Releases the claims that the rule left prepared.
   Task<void> release_claims();
 
   // The device to prepare; kNotFound without one.
   Task<Result<Device>> device();
-  // Another one, of other hardware, for the same claim; kNotFound without one.
+  // Another device, of other hardware, for the same claim; kNotFound without one.
   Task<Result<Device>> second_device();
-  // A claim of its own for one device, as the scheduler and the host would make it.
-  // Its parameters are the defaults of `schema`, or of the first that the device takes.
+  // A new claim for one device, as the scheduler and the host would make it. Its parameters are the defaults of
+  // `schema`, or of the first that the device takes.
   Result<ModuleClaim> claim_of(const Device& device, const ParamsSchema* schema = nullptr);
   // Adds the device to the claim, with the defaults.
   Status add_device(ModuleClaim& claim, const Device& device);
-  // One for the device to prepare, with the defaults.
+  // A claim for the device to prepare, with the defaults.
   Task<Result<ModuleClaim>> new_claim();
 
   const CheckRequest& request() const { return request_; }
   // Null until stage() and load() succeeded.
   const StagedModule* build() const { return build_.get(); }
   const ModuleIdentity* identity() const { return identity_ ? &*identity_ : nullptr; }
-  // Of the process of the instance: before it was created, and now.
+  // States of the instance's process: before the instance was created, and now.
   const ProcessState& loaded_state() const { return loaded_state_; }
   Result<ProcessState> state() const { return read_process(pid()); }
   Clock& clock() { return clock_; }
@@ -118,7 +119,7 @@ class Trial {
   // A device for claims, beside `first` if that is given.
   Result<Device> choose(const Snapshot& snapshot, const Device* first) const;
   ModuleAllocation allocation_of(const Device& device, OptionValues values) const;
-  // Keeps what the module writes down about a claim of prepared_.
+  // Stores the journal that the module writes for a claim of prepared_.
   JournalWriter journal_of(const std::string& uid);
   Instant deadline() const { return clock_.now() + request_.limit; }
   pid_t pid() const;
