@@ -1,4 +1,4 @@
-// The current value of something, for everybody who follows it.
+// Publishes the current value of something to all its listeners.
 #pragma once
 
 #include <functional>

@@ -7,8 +7,8 @@
 
 namespace cardcage {
 
-// A duration of `count` units, or the nearest of both bounds. Bounded in its own unit: the conversion to nanoseconds of
-// a large count overflows.
+// A duration of `count` units, or the nearer bound. Bounded in its own unit: the conversion to nanoseconds of a large
+// count overflows.
 template <class Unit>
 constexpr Unit bounded(std::int64_t count, Unit least, Unit most) {
   return Unit(std::clamp<std::int64_t>(count, least.count(), most.count()));

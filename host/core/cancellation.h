@@ -1,4 +1,4 @@
-// Whether a coroutine has been cancelled.
+// Tells whether a coroutine has been cancelled.
 #pragma once
 
 #include <boost/asio/cancellation_state.hpp>
@@ -7,7 +7,7 @@
 
 namespace cardcage {
 
-// For a coroutine whose last wait has ended, however it ended.
+// For a coroutine whose last wait has ended in any way.
 inline Task<bool> cancelled() {
   const auto state = co_await asio::this_coro::cancellation_state;
   co_return state.cancelled() != asio::cancellation_type::none;

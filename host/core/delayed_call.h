@@ -9,7 +9,7 @@
 
 namespace cardcage {
 
-// [core] One call at a time. The destructor takes it back.
+// [core] One call at a time. The destructor cancels it.
 class DelayedCall {
  public:
   DelayedCall(asio::io_context& core, Clock& clock) : core_(core), clock_(clock) {}
@@ -35,7 +35,7 @@ class DelayedCall {
 
  private:
   struct Pending {
-    std::function<void()> function;  // cleared when it was called or taken back
+    std::function<void()> function;  // cleared when it was called or cancelled
     asio::steady_timer timer;
   };
   static Task<void> run(std::shared_ptr<Pending> pending, Clock& clock, Instant when) {

@@ -12,12 +12,12 @@
 
 namespace cardcage {
 
-// What goes along with a message.
+// The descriptors that accompany a message.
 using Descriptors = std::vector<SharedFd>;
-constexpr std::size_t kMaxPassedDescriptors = 4;  // of one message
+constexpr std::size_t kMaxPassedDescriptors = 4;  // per message
 
-// sendmsg(2) and recvmsg(2): descriptors go along with the first byte. They return
-// how many bytes it was, or -1 with errno; EMFILE if descriptors got lost for lack of numbers.
+// sendmsg(2) and recvmsg(2): descriptors go along with the first byte. They return the number of bytes, or -1 with
+// errno; EMFILE if descriptors got lost for lack of numbers.
 ssize_t send_with(int socket, std::span<const char> bytes, const Descriptors& descriptors);
 ssize_t receive_with(int socket, std::span<char> bytes, std::deque<SharedFd>& descriptors);
 

@@ -13,7 +13,7 @@
 
 namespace cardcage {
 
-// The content of a regular file of at most `limit` bytes. A larger file is an error, it is never truncated.
+// The content of a regular file of at most `limit` bytes. A larger file is an error; it is never truncated.
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit);
 
 // write(2) until everything is written. False, with errno, after an error.
@@ -25,10 +25,10 @@ bool write_all(int file, std::string_view content);
 Status write_file_atomically(const std::filesystem::path& path, std::string_view content, mode_t mode,
                              bool durable = true);
 
-// Creates the folder and its missing parents with `mode`, whatever the umask is. Folders that exist keep their mode.
+// Creates the folder and its missing parents with `mode`, independent of the umask. Folders that exist keep their mode.
 Status make_folder(const std::filesystem::path& path, mode_t mode);
 
-// Tells one state of a file from another without reading it. Every member is 0 for a file that does not exist.
+// Detects a change of a file without reading it. Every member is 0 for a file that does not exist.
 struct FileStamp {
   std::uint64_t device = 0, inode = 0;
   std::int64_t modified_ns = 0, size = 0;

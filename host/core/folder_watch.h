@@ -1,4 +1,4 @@
-// Tells when files disappear from a few folders, appear in them, or are written there.
+// Reports files that disappear from a few folders, appear in them, or are written there.
 #pragma once
 
 #include <filesystem>

@@ -40,7 +40,7 @@ template <class T>
 concept Number = std::integral<T> && !std::same_as<T, bool>;
 
 // -- writing: each appends the value to `out` ------------------------------------------------------------------------
-// Not by way of a json::value: claims are written twice for each call of the kubelet.
+// Avoids a json::value: claims are written twice for each call of the kubelet.
 
 inline void write_json(std::string& out, bool value) { out += value ? "true" : "false"; }
 void write_json(std::string& out, std::string_view value);
@@ -146,7 +146,7 @@ class FieldWriter {
     key(name);
     write_json(out_, value);
   }
-  // For a value that the user writes.
+  // Begins a value that the user writes.
   void key(std::string_view name) {
     if (out_.size() != begin_) out_ += ',';
     write_json(out_, name);

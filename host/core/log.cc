@@ -46,7 +46,7 @@ struct Output {
   }
 };
 
-// Never destroyed: a thread of a module that was given up may log while the process exits.
+// Never destroyed: a thread of an abandoned module may log while the process exits.
 Output& output() {
   static Output& instance = *new Output;
   return instance;

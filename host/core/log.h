@@ -21,7 +21,7 @@ constexpr bool is_reserved_field(std::string_view name) {
   return name == "time" || name == "level" || name == "message";
 }
 
-// Does not compile for a reserved name.
+// A reserved name does not compile.
 class FieldName {
  public:
   consteval FieldName(const char* name) : text_(name) {
@@ -33,7 +33,7 @@ class FieldName {
   std::string_view text_;
 };
 
-// A text, a number or a boolean, as which JSON shows it.
+// A text, a number or a boolean, with the same type in JSON.
 class FieldValue {
  public:
   FieldValue(std::string text) : value_(std::move(text)) {}
@@ -66,8 +66,8 @@ bool log_enabled(LogLevel level);
 // log(LogLevel::kInfo, "prepared", {{"claim", uid}, {"driver", name}})
 void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {});
 
-// At most 8 lines per `key` in 10 s, none twice, and repeated ones ever rarer. The next one says how many were left
-// out.
+// Writes at most 8 lines per `key` in 10 s, none twice, and repeated ones ever more rarely. The next line gives the
+// number of those left out.
 void log_limited(LogLevel level, std::string_view key, std::string_view message,
                  std::initializer_list<LogField> fields = {});
 

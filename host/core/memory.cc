@@ -10,8 +10,8 @@
 namespace cardcage {
 namespace {
 
-// Segments that were never writable are as they are in their file. Relocated ones are writable until they are sealed,
-// which their headers still say.
+// Segments that were never writable equal their file. Relocated ones are writable until they are sealed, and their
+// headers still say so.
 int release_segments(dl_phdr_info* object, std::size_t, void*) {
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   for (int i = 0; i < object->dlpi_phnum; ++i) {

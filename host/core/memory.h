@@ -1,13 +1,13 @@
-// Keeps a process that is mostly idle small.
+// Keeps the memory of a mostly idle process small.
 #pragma once
 
 namespace cardcage {
 
-// Call it before there is a second thread. By default each thread of a process gets a heap of its own, which keeps what
-// it once needed.
+// Call it before there is a second thread. By default each thread of a process gets a heap of its own, which keeps the
+// memory that it once needed.
 void share_heaps();
 
-// [any-thread] Gives back pages of programs and libraries, most of which only the start used, and free memory of the
+// [any-thread] Releases pages of programs and libraries, most of which only the start used, and free memory of the
 // heap. Takes about a millisecond. A page that is used again comes from the page cache.
 void release_startup_memory();
 

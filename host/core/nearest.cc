@@ -9,7 +9,7 @@
 namespace cardcage {
 namespace {
 
-// A longer word is no typing mistake. The limit also bounds the work for hostile input.
+// A longer word is not a typing mistake. The limit also bounds the work for hostile input.
 constexpr std::size_t kLongestWord = 64;
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }

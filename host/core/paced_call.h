@@ -1,11 +1,11 @@
-// Calls a function at once, and what is requested soon after that together, after a pause.
+// Calls a function at once, and combines the requests that follow soon into one call after a pause.
 #pragma once
 
 #include "host/core/delayed_call.h"
 
 namespace cardcage {
 
-// [core] At most one call per `pause`. The destructor takes a call that is due back.
+// [core] At most one call per `pause`. The destructor cancels a call that is due.
 class PacedCall {
  public:
   // The function may destroy this object.
@@ -26,7 +26,7 @@ class PacedCall {
   const Duration pause_;
   const std::function<void()> function_;
   DelayedCall next_;        // runs since the last call
-  bool requested_ = false;  // since then
+  bool requested_ = false;  // since the last call
 };
 
 }  // namespace cardcage

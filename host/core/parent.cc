@@ -23,10 +23,10 @@ namespace {
 
 using std::chrono::milliseconds, std::chrono::steady_clock;
 
-// Before each new start. The first pause lets the kubelet notice that the sockets of the previous run are closed.
+// Pauses before each new start. The first one lets the kubelet notice that the sockets of the previous run are closed.
 constexpr std::array<milliseconds, 4> kPauses{milliseconds(50), milliseconds(500), milliseconds(1000),
                                               milliseconds(5000)};
-// A run of this length counts as good, and the pauses begin anew.
+// A run of this length counts as good and resets the pauses.
 constexpr milliseconds kGoodRun{5000};
 constexpr std::array kPassedOn{SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2};
 constexpr int kFailure = 1, kSignalled = 128;  // exit statuses, as a shell has them
@@ -49,9 +49,9 @@ class Parent {
   const std::function<int(const Restarts&)>& daemon_;
   sigset_t signals_{}, outer_mask_{};
   std::array<char, 16> outer_name_{};
-  bool* const returned_;  // shared with the child: its end is its own, and no exit() of a module
+  bool* const returned_;  // shared with the child; set if the daemon returned, not after an exit() of a module
   pid_t child_ = -1;      // -1: none runs
-  siginfo_t end_{};       // of the last child
+  siginfo_t end_{};       // end of the last child
   bool stopping_ = false;
   Restarts restarts_;
 };

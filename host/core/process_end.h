@@ -1,4 +1,4 @@
-// How a process ended, for people.
+// Describes the end of a process for people.
 #pragma once
 
 #include <csignal>

@@ -1,4 +1,4 @@
-// A process or thread as /proc/PID/stat shows it.
+// Reads the state of a process or thread from /proc/PID/stat.
 #pragma once
 
 #include <filesystem>

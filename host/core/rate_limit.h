@@ -11,11 +11,11 @@ class RateLimit {
  public:
   RateLimit(int burst, Duration interval) : interval_(interval), tolerance_((burst - 1) * interval) {}
 
-  // When the next event may happen; in the past if it may at any time.
+  // The time of the next event; in the past if it may happen at any time.
   Instant next() const { return rested_ - tolerance_; }
-  // An event happens.
+  // Counts an event.
   void take(Instant now) { rested_ = std::max(rested_, now) + interval_; }
-  // As if a whole burst happened now.
+  // Counts a whole burst.
   void spend(Instant now) { rested_ = now + tolerance_ + interval_; }
 
  private:

@@ -1,4 +1,4 @@
-// Decides which of many messages that are alike get a line in the log.
+// Decides which of many similar messages get a line in the log.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace cardcage {
 // grow to 10 min: a node without its API server would log the same words for days.
 class RepeatLimit {
  public:
-  // How many messages were left out since the last line of `key`; nothing if this one is left out as well.
+  // The number of messages left out since the last line of `key`; nothing if this one is left out as well.
   std::optional<std::uint64_t> admit(std::string_view key, std::string_view text, Instant now);
 
  private:
@@ -25,7 +25,7 @@ class RepeatLimit {
     std::size_t hash;
     Duration pause;
     Instant quiet_until;
-    // A text that has not come for a whole pause is news again.
+    // A text that was absent for a whole pause is news again.
     bool is_forgotten(Instant now) const { return now >= quiet_until + pause; }
   };
   struct Entry {

@@ -29,7 +29,7 @@ class SharedMap {
   bool contains(const Key& key) const { return map().contains(key); }
   const Value& at(const Key& key) const { return map().at(key); }
 
-  // These leave copies as they are.
+  // Changes through these leave copies as they are.
   Value& operator[](const Key& key) { return change()[key]; }
   std::pair<const_iterator, bool> emplace(Key key, Value value) {
     return change().emplace(std::move(key), std::move(value));
@@ -47,7 +47,7 @@ class SharedMap {
     static const Map kEmpty;
     return map_ ? *map_ : kEmpty;
   }
-  // A sole owner is alone: only it could make another one.
+  // A sole owner needs no copy: only it could make another owner.
   Map& change() {
     if (!map_)
       map_ = std::make_shared<Map>();

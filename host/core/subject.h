@@ -1,4 +1,4 @@
-// Errors about a subject that the caller names, too.
+// Errors about a subject that the caller names as well.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ inline std::string with_pronoun(const std::string& message, const std::string& s
   return message.starts_with(subject + " ") ? "it" + message.substr(subject.size()) : message;
 }
 
-// "module 'x' does not start: REASON" for the error "module 'x' cannot start: REASON", and as within() for others,
-// which call the subject "it".
+// "module 'x' does not start: REASON" for the error "module 'x' cannot start: REASON", and like within() for other
+// errors, which call the subject "it".
 inline std::unexpected<Error> within_subject(Error error, const std::string& subject, std::string_view what) {
   const std::size_t colon = error.message.find(": ");
   const bool says_so = error.message.starts_with(subject + " cannot ") && colon != std::string::npos;

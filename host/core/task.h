@@ -1,4 +1,4 @@
-// Coroutines of the core, and how other threads hand results to them.
+// Coroutines of the core, and their results from other threads.
 //
 // The core is one io_context that one thread runs. It owns all shared state, and a Task never leaves it.
 #pragma once
@@ -31,14 +31,15 @@ using Executor = asio::io_context::executor_type;
 using Instant = std::chrono::steady_clock::time_point;
 using Duration = std::chrono::steady_clock::duration;
 
-// Starts a coroutine that nobody waits for. It handles its own errors: an exception that leaves it aborts the process.
+// Starts a coroutine that no caller waits for. It handles its own errors: an exception that leaves it aborts the
+// process.
 void spawn(asio::io_context& core, Task<void> task);
 
-// For a coroutine that works for long without waiting for anything.
+// For a coroutine that works for a long time without waiting.
 inline Task<void> let_others_run() { co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable); }
 
 // A value that another thread produces once and one coroutine of the core waits for. Copies share the value. Only the
-// first set() counts. If nobody waits any more (deadline, shutdown), the value is dropped, so that a module that never
+// first set() counts. If the waiter has gone (deadline, shutdown), the value is dropped, so that a module that never
 // returns cannot hold up a request.
 template <class T>
 class OneShot {

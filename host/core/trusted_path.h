@@ -1,4 +1,4 @@
-// Walks to a file and checks on the way who could put another file at its path.
+// Walks to a file and checks on the way that no untrusted user could put another file at its path.
 #pragma once
 
 #include <sys/stat.h>
@@ -17,13 +17,13 @@ struct PathStep {
   const struct stat& folder;
   const struct stat& part;
 };
-// Fails if somebody who is not trusted could replace the part.
+// Fails if a user who is not trusted could replace the part.
 using PathCheck = std::function<Status(const PathStep& step)>;
 
 struct WalkedPath {
   UniqueFd folder;             // O_PATH, holds the last part, or is it after ".."
   std::filesystem::path path;  // absolute, without links
-  struct stat about{};         // of the last part
+  struct stat about{};         // status of the last part
 };
 
 // [reads the disk] Follows an absolute path and its links, one part at a time. Fails with kNotFound if a part does not
@@ -31,9 +31,9 @@ struct WalkedPath {
 Result<WalkedPath> walk(const std::filesystem::path& path, const PathCheck& check);
 
 // Trusts root and this process alone. A folder with the sticky bit, such as /tmp, may hold a folder of root, since
-// nobody else can move it; a file there could be a hard link of another one.
+// other users cannot move it; a file there could be a hard link of another one.
 Status check_step(const PathStep& step);
-// The same for the last part of a path: only root and this process may write it.
+// Like check_step(), for the last part of a path: only root and this process may write it.
 Status check_file(const WalkedPath& file);
 
 }  // namespace cardcage

@@ -29,7 +29,7 @@ class UniqueFd {
   int fd_ = -1;
 };
 
-// One that several hold.
+// A descriptor with several owners.
 using SharedFd = std::shared_ptr<const UniqueFd>;
 
 }  // namespace cardcage

@@ -5,7 +5,7 @@
 
 namespace cardcage {
 
-// [core] For one waiter. A wake() while nobody waits is remembered, once.
+// [core] For one waiter. A wake() without a waiter is remembered, once.
 class Wakeup {
  public:
   explicit Wakeup(asio::io_context& core) : timer_(core) {}
@@ -22,7 +22,7 @@ class Wakeup {
     woken_ = false;
   }
 
-  // Returns at `wake_at` even if nobody called wake().
+  // Returns at `wake_at` even without a wake().
   Task<void> wait_until(Clock& clock, Instant wake_at) {
     if (!woken_) co_await clock.wait(timer_, wake_at);
     woken_ = false;
