@@ -20,7 +20,7 @@ Status check(const ClaimRef& ref) {
     if (value->size() > kMaxField)
       return fail(Code::kInvalidArgument, "{} of a claim has {} bytes and Kubernetes allows {}", name, value->size(),
                   kMaxField);
-    // They become parts of file names and URLs.
+    // The fields become parts of file names and URLs.
     if (!is_plain_file_name(*value))
       return fail(Code::kInvalidArgument, "{} '{}' of a claim is not a Kubernetes name", name, *value);
   }

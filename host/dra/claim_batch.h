@@ -11,14 +11,14 @@ namespace cardcage {
 
 enum class ClaimOperation : std::uint8_t { kPrepare, kUnprepare };
 
-// One claim as the request names it, and what became of it. Unprepare results in no devices.
+// One claim as the request names it, and its result. Unprepare results in no devices.
 struct ClaimEntry {
   ClaimRef ref;
   std::optional<Result<std::vector<PreparedDevice>>> result;
 };
 using ClaimBatch = std::vector<ClaimEntry>;
 
-// [any-thread] Checks and dedupes the claims of a request: one with a missing or malformed field has its result
+// [any-thread] Checks and dedupes the claims of a request: a claim with a missing or malformed field has its result
 // already.
 ClaimBatch check_claims(std::vector<ClaimRef> claims);
 

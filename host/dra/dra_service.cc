@@ -8,7 +8,7 @@ namespace cardcage {
 namespace {
 
 constexpr int kMaxClaims = 1024;
-// Leaves room for what protobuf adds around each claim.
+// Leaves room for the bytes that protobuf adds around each claim.
 constexpr std::size_t kMaxResultBytes = api::kMaxAnswerBytes - 64 * kMaxClaims;
 
 struct V1 {
@@ -65,7 +65,7 @@ void write_results(const ClaimBatch& batch, Response& response) {
   }
 }
 
-// Refers to the ClaimService only: it may run on after the DraService is destroyed.
+// Refers to the ClaimService only: the call may outlive the DraService.
 template <class Response>
 Task<Result<Response>> run_request(asio::io_context& core, ClaimService& claims, ClaimOperation operation,
                                    ClaimBatch batch, Instant deadline) {

@@ -27,7 +27,7 @@ class DraService {
   DraService& operator=(const DraService&) = delete;
 
   std::array<grpc::Service*, 2> services();
-  // [any-thread] For new calls.
+  // [any-thread] Applies to new calls.
   void set_limits(const DraLimits& limits);
   // [core] Refuses new calls, waits for the open ones, and ends with UNAVAILABLE those still open at `deadline`.
   Task<void> drain(Instant deadline) { return calls_.drain(clock_, deadline); }

@@ -85,7 +85,7 @@ Instant DriverServer::maintain() {
   const Instant now = clock().now();
   if (offer_again_ && *offer_again_ <= now) {
     offer_again_.reset();
-    registration_socket_.reset();  // kubelets ask whenever a new socket appears
+    registration_socket_.reset();  // kubelets look for a new socket and call it
   }
   const Status opened = open_missing_sockets();
   if (!opened)
@@ -102,7 +102,7 @@ Task<void> DriverServer::withdraw() {
   registration_socket_.reset();
   service_socket_.reset();
   std::error_code ignored;
-  std::filesystem::remove(sockets_.service.parent_path(), ignored);  // unless something of another daemon is in it
+  std::filesystem::remove(sockets_.service.parent_path(), ignored);  // fails if another daemon has files in it
   health_.close();
   co_return;
 }

@@ -1,4 +1,4 @@
-// Everything the kubelet sees of one DRA driver: two sockets, registration, prepare and unprepare, health.
+// Everything that the kubelet sees of one DRA driver: two sockets, registration, prepare and unprepare, health.
 #pragma once
 
 #include <filesystem>
@@ -25,7 +25,7 @@ struct DriverServerOptions {
   HealthTiming health;
 };
 
-// What operators see of a driver.
+// The state of a driver for operators.
 struct DriverStatus {
   std::string driver;
   DriverSockets sockets;
@@ -62,7 +62,7 @@ class DriverServer final : public PluginServer {
   GrpcServer server_;
   std::unique_ptr<SocketListener> service_socket_, registration_socket_;
   Silence silence_;
-  std::optional<Instant> offer_again_;  // when a refused driver is offered again
+  std::optional<Instant> offer_again_;  // the next offer of a refused driver
   Backoff refusals_;
 };
 

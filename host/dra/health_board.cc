@@ -16,7 +16,7 @@ std::string text_of(const Health& health) {
 }  // namespace
 
 HealthReport health_report(std::string pool, std::string device, const DeviceHealth& health) {
-  // The kubelet keeps that many bytes, and would cut a character in two.
+  // The kubelet keeps this many bytes, and would cut a character in two.
   return {.pool = std::move(pool),
           .device = std::move(device),
           .told = told_to_kubelet(health),

@@ -1,4 +1,4 @@
-// The health of a driver's devices, for everybody who publishes it.
+// The health of a driver's devices, for all its publishers.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ struct HealthReport {
   std::chrono::system_clock::time_point changed;
   friend bool operator==(const HealthReport&, const HealthReport&) = default;
 };
-// What the kubelet gets of a device: "Xid79: the GPU has fallen off the bus".
+// The kubelet's view of a device: "Xid79: the GPU has fallen off the bus".
 HealthReport health_report(std::string pool, std::string device, const DeviceHealth& health);
 // Every device of a driver.
 using HealthList = std::vector<HealthReport>;
