@@ -7,7 +7,7 @@
 namespace cardcage {
 namespace {
 
-// A device node may appear, and descriptors may be free again; nobody tells.
+// A device node may appear, or descriptors may be free again, without a notification.
 constexpr Duration kRetryInterval = std::chrono::seconds(30);
 
 }  // namespace
@@ -70,7 +70,7 @@ void EventSources::update(Source& source, bool wanted,
 void EventSources::fail(Source& source, const Error& error) {
   source.reader.reset();
   const std::string problem = fmt::format("modules do not hear of {}: {}", source.name, error.message);
-  // Once: `cagectl status` warns as long as it lasts.
+  // Logged once: `cagectl status` warns as long as the problem lasts.
   if (std::exchange(source.problem, problem) != problem) log_limited(LogLevel::kWarn, source.name, problem);
   retry_.call_after(kRetryInterval, [this] { update(); });
 }

@@ -1,4 +1,4 @@
-// One reader of the kernel's log and one of its uevents, for everybody who wants to know.
+// One reader of the kernel's log and one of its uevents, for all listeners.
 #pragma once
 
 #include <filesystem>
@@ -13,11 +13,11 @@
 
 namespace cardcage {
 
-// [core] A source is open only while somebody listens to it. One that cannot be opened or read is tried again from time
-// to time. Outlives its subscriptions.
+// [core] A source is open only while it has a listener. One that cannot be opened or read is tried again from time to
+// time. Outlives its subscriptions.
 class EventSources {
  public:
-  // Null members do not listen. They neither subscribe nor end a subscription.
+  // Null members ignore their source. They neither subscribe nor end a subscription.
   struct Listener {
     std::function<void(const KernelMessage&)> kernel_message;
     std::function<void(const Uevent&)> uevent;
@@ -42,7 +42,7 @@ class EventSources {
   EventSources& operator=(const EventSources&) = delete;
 
   std::unique_ptr<Subscription> subscribe(Listener listener);
-  // Why somebody who listens hears nothing, for people; empty if all is well.
+  // The reasons why listeners receive nothing, for people; empty if all is well.
   std::vector<std::string> problems() const;
 
  private:
@@ -52,11 +52,11 @@ class EventSources {
     std::string problem = {};
   };
   void remove(std::list<Listener>::iterator listener);
-  // Opens what somebody listens to, and closes the others.
+  // Opens the sources that have listeners, and closes the others.
   void update();
   void update(Source& source, bool wanted, const std::function<Result<std::unique_ptr<RecordReader>>()>& open);
   void fail(Source& source, const Error& error);
-  // To those who listen to the source.
+  // Tells the listeners of the source.
   void tell_lost(const Source& source);
 
   asio::io_context& core_;

@@ -11,7 +11,7 @@ namespace {
 // The kernel's own limits are 2 KiB for each.
 constexpr std::size_t kMaxText = 8192;
 
-// Takes the text up to `end` off, and `end` with it; all of it if `end` is not in it.
+// Removes the text up to `end`, and `end` with it; the whole text if `end` is not in it.
 std::string_view take_until(std::string_view& text, char end) {
   const std::string_view head = text.substr(0, text.find(end));
   text.remove_prefix(std::min(head.size() + 1, text.size()));
@@ -36,7 +36,7 @@ std::string unescaped(std::string_view text) {
   return plain;
 }
 
-// One value of a uevent is one line.
+// Each value of a uevent must be one line.
 std::string one_line(std::string_view text) {
   std::string line(text);
   for (char& byte : line)
@@ -51,7 +51,7 @@ std::optional<KernelMessage> read_kernel_record(std::string_view record) {
   std::string_view prefix = take_until(record, ';');
   const auto priority = number_of(take_until(prefix, ',')), sequence = number_of(take_until(prefix, ','));
   const auto microseconds = number_of(take_until(prefix, ','));
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 52;  // of microseconds, which fit as nanoseconds then
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 52;  // microseconds; they fit as nanoseconds, too
   if (!priority || !sequence || !microseconds || *microseconds > kMost) return std::nullopt;
   const std::string text = unescaped(take_until(record, '\n'));
   return KernelMessage{Instant(std::chrono::microseconds(*microseconds)), cut_utf8(text, kMaxText)};

@@ -1,4 +1,4 @@
-// What the kernel says, as it is read: records of its log and uevents.
+// Reads messages of the kernel: records of its log, and uevents.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Reads a descriptor that gives one record with each read, at a bounded rate.
+// Reads a descriptor that returns one record per read, at a bounded rate.
 #pragma once
 
 #include <functional>
@@ -10,21 +10,21 @@
 
 namespace cardcage {
 
-// [core] A flood costs the core a few milliseconds per second at most: what the reader does not get in time, the kernel
-// drops, and says so. The destructor ends it.
+// [core] A flood costs the core a few milliseconds per second at most: the kernel drops records that the reader does
+// not get in time, and reports the loss. The destructor ends it.
 class RecordReader {
  public:
   struct Outcome {
     enum class Kind : std::uint8_t { kRecord, kNothing, kLost, kSkipped, kFailed } kind = Kind::kNothing;
     std::string_view record = {};  // valid until the next read
-    int error_number = 0;          // of kFailed
+    int error_number = 0;          // for kFailed
   };
   struct Listener {
     // Reads one record and does not block.
     std::function<Outcome(int descriptor)> read;
     std::function<void(std::string_view record)> record;
     std::function<void()> lost;  // records were dropped before the next one
-    // It cannot go on; no other call follows. The listener may destroy the reader.
+    // The reader cannot continue; no other call follows. The listener may destroy it.
     std::function<void(int error_number)> failed;
   };
   // `descriptor` does not block.

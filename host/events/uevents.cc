@@ -14,7 +14,7 @@ using Kind = RecordReader::Outcome::Kind;
 // The kernel's buffer has 2 KiB.
 using Buffer = std::array<char, 16u << 10>;
 constexpr std::uint32_t kKernelGroup = 1;  // udevd uses 2
-constexpr int kReceiveBuffer = 1 << 20;    // for some hundred uevents, as when a bus is enumerated
+constexpr int kReceiveBuffer = 1 << 20;    // holds some hundred uevents, as when a bus is enumerated
 
 RecordReader::Outcome read_datagram(int descriptor, Buffer& buffer) {
   sockaddr_nl from{};
@@ -33,7 +33,7 @@ RecordReader::Outcome read_datagram(int descriptor, Buffer& buffer) {
       default: return {Kind::kFailed, {}, errno};
     }
   }
-  // Root of any user namespace may send here; the kernel has the port 0.
+  // Root of any user namespace may send here; only the kernel has the port 0.
   const bool of_kernel = message.msg_namelen == sizeof from && from.nl_family == AF_NETLINK && from.nl_pid == 0;
   if (!of_kernel || (message.msg_flags & MSG_TRUNC) != 0) return {Kind::kSkipped};
   return {Kind::kRecord, {buffer.data(), static_cast<std::size_t>(size)}};
@@ -50,7 +50,7 @@ Result<std::unique_ptr<RecordReader>> watch_uevents(asio::io_context& core, Cloc
                                                     KernelListener<Uevent> listener) {
   UniqueFd socket(::socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT));
   if (!socket) return std::unexpected(cannot_receive(errno));
-  // Without the privilege, up to net.core.rmem_max.
+  // The fallback works without the privilege, up to net.core.rmem_max.
   if (::setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBuffer, sizeof kReceiveBuffer) != 0)
     ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &kReceiveBuffer, sizeof kReceiveBuffer);
   sockaddr_nl address{};
