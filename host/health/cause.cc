@@ -16,7 +16,7 @@ constexpr Duration kDefaultWindow = std::chrono::minutes(10);
 constexpr Duration kFirstDamping = std::chrono::seconds(10);
 constexpr std::size_t kDampedRelapses = 3, kMaxRelapses = 100;
 constexpr int kUnknownLevel = severity(HealthState::kUnknown);
-// Its rule is found by this reason.
+// The reason that selects the rule of silence.
 constexpr std::string_view kSilent = "Silent";
 
 HealthState state_of(int level) {
@@ -38,7 +38,7 @@ bool is_beyond(const ValueLimit& limit, double value, bool was_beyond) {
 
 struct Judgement {
   HealthState state;
-  bool beyond;  // of the limit, if the value decided
+  bool beyond;  // the value, if it decided, is beyond the limit
 };
 Judgement judge(const HealthRule& rule, const Health& stated, bool was_beyond) {
   if (rule.limit && stated.value) {
@@ -94,7 +94,7 @@ auto members(const Health& health) {
                   health.taint_key, health.taint_value, health.value);
 }
 
-// A measured value changes with each report; nobody waits for it.
+// A measured value changes with each report; a change of the value alone is not reported.
 bool looks_alike(const CauseHealth& a, const CauseHealth& b) {
   const auto look = [](const CauseHealth& cause) {
     const Health& health = cause.health;
@@ -113,7 +113,7 @@ Duration damping_of(std::size_t relapses, Duration window) {
 
 }  // namespace
 
-// The time may be from before the machine's start.
+// The wall time may be from before the machine's start.
 Instant instant_of(std::chrono::system_clock::time_point wall, Moment now) {
   if (wall >= now.wall) return now.now;
   const auto age = std::min<std::chrono::system_clock::duration>(now.wall - wall, std::chrono::years(10));
@@ -136,7 +136,7 @@ Cause::Cause(const RuleOf& rule_of, const CauseRecord& record, Moment now) {
   self_.counts = {record.health, std::min(record.changed, now.wall)};
   self_.quarantined = record.quarantined;
   self_.stated = record.health;
-  self_.stated.timeout = {};  // the daemon that waited for the next report is gone
+  self_.stated.timeout = {};  // no daemon waits for the next report any more
   self_.level = self_.judged = self_.stated_level = severity(record.health.state);
   self_.beyond = self_.level > 0;
   self_.value = record.health.value;
@@ -187,7 +187,7 @@ void Cause::apply(const RuleOf& rule_of, Health stated, Instant now) {
   }
   const Judgement judgement = judge(rule, stated, self_.beyond);
   const int level = severity(judgement.state);
-  // A value that has been stable for long enough does not become news by being repeated.
+  // A value that has been stable for long enough is not made news by a repetition.
   const bool stays_over = self_.over == Over::kByTime && rule.recovery == Recovery::kStable && !changed && level > 0 &&
                           level <= self_.stated_level;
   self_.beyond = judgement.beyond;
@@ -211,7 +211,7 @@ bool Cause::clear(const RuleOf& rule_of, Moment now) {
   before_.reset();
   if (self_.judged > 0) self_.over = Over::kByOperator;
   self_.silent = false;
-  self_.stated_at = Instant::min();  // a statement at this very instant is a new one
+  self_.stated_at = Instant::min();  // so that a statement at this very instant counts as a new one
   self_.level = 0;
   set_judged(0, now.now);
   set_level(0, now.now);
@@ -220,7 +220,7 @@ bool Cause::clear(const RuleOf& rule_of, Moment now) {
   return settle(rule_of, now);
 }
 
-// Brings everything up to now. Afterwards nothing is due that is not in the future.
+// Applies everything that was due until now. Afterwards the next due time is in the future.
 bool Cause::settle(const RuleOf& rule_of, Moment now) {
   judge_anew(rule_of, now.now);
   fall_silent(rule_of, now.now);
@@ -231,7 +231,7 @@ bool Cause::settle(const RuleOf& rule_of, Moment now) {
   return show(shown(rule_of), now);
 }
 
-// Other rules apply to what counts, too, and at once.
+// New rules apply at once, also to statements that count already.
 void Cause::judge_anew(const RuleOf& rule_of, Instant now) {
   const auto anew = [&](int level, const Said& said) {
     const HealthRule& rule = rule_of(said.health.reason);
@@ -287,7 +287,7 @@ Instant Cause::silent_at(const RuleOf& rule_of) const {
     return Instant::max();
   const HealthRule& rule = rule_of(self_.stated.reason);
   if (rule_of(kSilent).severity == HealthState::kHealthy) return Instant::max();
-  // A taint outlasts silence: only the module can say that the device is well again.
+  // A taint outlasts silence: only the module can report that the device is well again.
   const Health health = as_judged(rule, self_.stated, state_of(self_.judged));
   return advised_taint(health) == TaintEffect::kNone ? later(self_.stated_at, self_.stated.timeout) : Instant::max();
 }
@@ -313,7 +313,7 @@ void Cause::worsen(const RuleOf& rule_of, Instant now) {
   }
 }
 
-// What counts gets worse. If it was milder or over in between, it comes back.
+// Called when the level that counts rises. If it was milder or over in between, the cause comes back.
 void Cause::begin(const HealthRule& rule, Instant now) {
   const bool from_well = self_.level == 0;
   if (from_well) {
@@ -342,7 +342,7 @@ Instant Cause::recovers_at(const RuleOf& rule_of) const {
   const Said& said = self_.newest.at(self_.level);
   const HealthRule& rule = rule_of(said.health.reason);
   const Duration time = std::max(rule.recovery_time, self_.damping);
-  // Only a report ends silence, whatever ends the cause itself.
+  // Only a report ends silence, independent of the cause's own recovery.
   switch (said.silent ? Recovery::kReport : rule.recovery) {
     case Recovery::kReport:
       return self_.judged < self_.level ? later(self_.turned.at(self_.level), time) : Instant::max();
@@ -364,7 +364,7 @@ void Cause::recover(const RuleOf& rule_of, Instant now) {
   }
 }
 
-// To a milder one.
+// Lowers the level that counts.
 void Cause::set_level(int level, Instant now) {
   self_.level = level;
   std::erase_if(self_.newest, [&](const auto& entry) { return entry.first > std::max(level, self_.judged); });
@@ -400,7 +400,7 @@ CauseHealth Cause::shown(const RuleOf& rule_of) const {
     if (self_.quarantined) add_quarantine(rule, counts.health);
     return counts;
   }
-  // What does not count yet, or is over, says nothing.
+  // Pending and ended causes are shown as healthy.
   if (self_.judged > 0 || self_.over != Over::kNo)
     return {{.state = HealthState::kHealthy, .cause = self_.stated.cause}, {}};
   return {as_judged(rule_of(self_.stated.reason), self_.stated, HealthState::kHealthy), {}};
@@ -422,10 +422,10 @@ std::optional<CauseRecord> Cause::record(const RuleOf& rule_of, const DeviceKey&
                      .relapses = {},
                      .quarantined = self_.quarantined};
   if (self_.level > 0) {
-    // Without the remark about the quarantine, which is made anew.
+    // The remark about the quarantine is left out, since it is made anew.
     const auto& [health, silent] = self_.newest.at(self_.level);
     record.health = silent ? health : as_judged(rule_of(health.reason), health, state_of(self_.level));
-    // Nobody will repeat the statement, so only silence itself keeps its timeout, and is known by it.
+    // The statement will not be repeated, so only silence itself keeps its timeout, and is recognised by it.
     if (!silent) record.health.timeout = {};
     const bool waits_for_value = rule_of(health.reason).recovery == Recovery::kStable;
     const Instant newest = waits_for_value ? std::max(stated(), self_.value_changed) : stated();

@@ -1,4 +1,4 @@
-// One cause of one device: what was stated about it, what counts of that, and how it ends.
+// One cause of one device: the statements about it, the one that counts, and how it ends.
 //
 //            stated not healthy            has lasted for hold_down
 //   well ---------------------------> pending ---------------------> counts <-----+
@@ -7,9 +7,9 @@
 //    +-------------------------------------------------------------- ending ------+
 //                        the recovery rule holds
 //
-// Pure: time comes with each call. What counts never gets milder but by the recovery rule of the state that counts or
-// by an operator, and never stays bad without a live cause. Of several statements at the same instant the worst counts,
-// whatever their order.
+// Pure: time comes with each call. The state that counts never gets milder except by its recovery rule or by an
+// operator, and never stays bad without a live cause. Of several statements at the same instant the worst counts, in
+// any order.
 #pragma once
 
 #include <array>
@@ -33,7 +33,8 @@ struct Moment {
   std::chrono::system_clock::time_point wall;
 };
 
-// Times of an earlier daemon on the monotonic clock, and back. A time in the future becomes now: the time of day jumps.
+// Converts times of an earlier daemon to the monotonic clock, and back. A time in the future becomes now: the time of
+// day jumps.
 Instant instant_of(std::chrono::system_clock::time_point wall, Moment now);
 std::chrono::system_clock::time_point wall_of(Instant instant, Moment now);
 
@@ -44,34 +45,34 @@ std::chrono::system_clock::time_point wall_of(Instant instant, Moment now);
 class Cause {
  public:
   Cause(const RuleOf& rule_of, Health stated, Moment now);
-  // From an earlier daemon: counts until its rule ends it, though nothing is stated yet.
+  // Restores a cause from an earlier daemon: it counts until its rule ends it, though nothing is stated yet.
   Cause(const RuleOf& rule_of, const CauseRecord& record, Moment now);
 
-  // All return true if what counts has changed, in its text too; a new value alone is no change.
+  // All return true if the health that counts has changed, also in its text; a new value alone is not a change.
   bool state(const RuleOf& rule_of, Health stated, Moment now);
-  // Time has passed, or the rules are others. Call it at due() at the latest.
+  // Call it when time has passed, at due() at the latest, or when the rules have changed.
   bool advance(const RuleOf& rule_of, Moment now);
-  // An operator says that it is over. A statement that still stands and is not healthy counts again at its next
+  // Called when an operator ends the cause. A statement that still stands and is not healthy counts again at its next
   // repetition, and not as a relapse.
   bool clear(const RuleOf& rule_of, Moment now);
 
-  // Nothing changes by itself before then.
+  // The earliest time of a change without a call.
   Instant due() const { return self_.due; }
-  // What counts; kHealthy if nothing does.
+  // The health that counts; kHealthy if nothing does.
   const CauseHealth& counts() const { return self_.counts; }
   bool quarantined() const { return self_.quarantined; }
-  // What the rule of what counts is chosen by; of the newest statement if nothing counts.
+  // The reason that selects the rule of the statement that counts, or of the newest one if none counts.
   const std::string& reason() const {
     return self_.level > 0 ? self_.newest.at(self_.level).health.reason : self_.stated.reason;
   }
-  // When something as bad as what counts was stated last.
+  // The time of the last statement as bad as the one that counts.
   Instant stated() const { return self_.said.at(self_.level); }
-  // What a restart of the daemon must not lose; nothing if it is well and was so for long.
+  // The part that a restart of the daemon must not lose; nothing if the cause is well and was so for long.
   std::optional<CauseRecord> record(const RuleOf& rule_of, const DeviceKey& device, Moment now) const;
 
  private:
-  static constexpr std::size_t kLevels = 5;  // of severity(HealthState)
-  // A statement that is over though it still stands says nothing until it is repeated.
+  static constexpr std::size_t kLevels = 5;  // number of values of severity(HealthState)
+  // A statement that is over though it still stands has no effect until it is repeated.
   enum class Over : std::uint8_t { kNo, kByTime, kByOperator };
   struct Said {
     Health health;        // as stated
@@ -80,24 +81,24 @@ class Cause {
   struct Self {
     Health stated;  // the newest statement
     Instant stated_at = Instant::min();
-    int stated_level = 0;  // as it was judged when it was stated
+    int stated_level = 0;  // its level by the rules in force when it was stated
     bool beyond = false;   // the last value was beyond its limit
     bool silent = false;
     Over over = Over::kNo;
-    int judged = 0;  // the level of what stands now
-    int level = 0;   // of what counts
+    int judged = 0;  // level of the standing statement
+    int level = 0;   // level that counts
     std::optional<double> value;
     Instant value_changed = Instant::min(), began = Instant::min();
-    // Since when what was judged has been at least that level (levels up to `judged`), or below it (the others).
+    // The time since when `judged` has been at least that level (levels up to `judged`), or below it (the others).
     std::array<Instant, kLevels> turned{};
-    // When something of at least that level was stated last.
+    // The time of the last statement of at least that level.
     std::array<Instant, kLevels> said{};
     // The newest statement of each level from 1 on that counts or may count later.
     std::map<int, Said> newest;
-    std::optional<Instant> ended;   // while well: when it counted last
-    bool eased = false;             // what counts was worse before
+    std::optional<Instant> ended;   // while well: the end of the last time that it counted
+    bool eased = false;             // the level that counts was higher before
     std::vector<Instant> relapses;  // oldest first
-    std::vector<Instant> returns;   // these, and when it got worse again after it had eased; they damp it
+    std::vector<Instant> returns;   // relapses, and rises after it had eased; they damp it
     Duration damping{0}, window{0};
     bool quarantined = false;
     CauseHealth counts;
@@ -122,8 +123,8 @@ class Cause {
   bool show(CauseHealth next, Moment now);
 
   Self self_;
-  // Before the first statement of the newest instant, if something is not healthy: a worse one at the same instant
-  // replaces it without a trace.
+  // The state before the first statement of the newest instant, if something is not healthy: a worse statement at the
+  // same instant replaces the first without a trace.
   std::unique_ptr<Self> before_;
 };
 

@@ -60,7 +60,7 @@ HealthNews ModuleHealth::set_rules(HealthRules rules) {
     for (auto next = device->second.causes.begin(); next != device->second.causes.end();) {
       const auto cause = next++;
       const Shown before = shown(cause->second);
-      // One that was never declared is stated all the same.
+      // An undeclared cause may have been stated all the same.
       if (cause->first.empty() || rules_.declares(cause->first) || !former.declares(cause->first) ||
           cause->second.cause.quarantined()) {
         const bool changed = cause->second.cause.advance(rule_of(cause->first), now);
@@ -144,7 +144,7 @@ void ModuleHealth::drop_excess() {
   for (const auto& [kept, unwell, forgotten, id] : absent) drop(devices_.find(id));
 }
 
-// Only an operator ends the cause, because it is quarantined or by its rule.
+// True if only an operator ends the cause, because it is quarantined or by its rule.
 bool ModuleHealth::needs_operator(const std::string& cause, const Tracked& tracked) const {
   const Cause& its = tracked.cause;
   if (its.quarantined()) return true;
@@ -201,7 +201,7 @@ HealthNews ModuleHealth::state(Devices::iterator device, Health health, Moment n
   return follow(device, cause, before, changed, now);
 }
 
-// The cause that counts least makes room for a statement that is worse, unless only an operator ends it.
+// Drops the cause that counts least for a worse statement, unless only an operator ends that cause.
 bool ModuleHealth::make_room_for(Devices::iterator device, const Health& wanted) {
   const auto badness = [](const auto& entry) {
     const CauseHealth& counts = entry.second.cause.counts();
@@ -272,7 +272,7 @@ Instant ModuleHealth::due() const {
   return leaving_.empty() ? cause : std::min(cause, leaving_.begin()->first);
 }
 
-// After each call of the cause.
+// Called after each change of the cause.
 HealthNews ModuleHealth::follow(Devices::iterator device, Causes::iterator cause, const Shown& before, bool changed,
                                 Moment now, std::string why) {
   const Cause& known = cause->second.cause;
@@ -291,7 +291,7 @@ HealthNews ModuleHealth::follow(Devices::iterator device, Causes::iterator cause
   return before == shown(cause->second) ? HealthNews::kText : HealthNews::kState;
 }
 
-// The disk need not know of each repetition.
+// Saves tracked causes without writing each repetition to the disk.
 void ModuleHealth::keep(Devices::iterator device, Causes::iterator cause, bool changed, Moment now) {
   Tracked& tracked = cause->second;
   const DeviceKey key{module_, device->first};
@@ -355,7 +355,7 @@ void ModuleHealth::log_change(Devices::const_iterator device, HealthState before
   }
 }
 
-// What the store has of it follows, so that a restart finds it under the new name.
+// Renames the records in the store, too, so that a restart finds them under the new name.
 Task<void> ModuleHealth::rename(std::string module) {
   const std::string former = std::exchange(module_, std::move(module));
   std::vector<CordonRecord> cordons;

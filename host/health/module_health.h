@@ -1,8 +1,8 @@
-// The health of the devices of one module, from all that is said about them: a state for each device and cause, by the
+// The health of the devices of one module, from all statements about them: a state for each device and cause, by the
 // rules in force.
 //
-// [core] Owned beside the module's supervisor, so it outlives instances. What counts is kept in the store: a restart of
-// the daemon or of the module launders nothing.
+// [core] Owned beside the module's supervisor, so it outlives instances. Causes that count are kept in the store: a
+// restart of the daemon or of the module does not clear them.
 #pragma once
 
 #include <functional>
@@ -22,67 +22,67 @@
 
 namespace cardcage {
 
-// What others see of the health of a listed device that has changed; a greater value is more.
+// How much of a listed device's health has changed for others; a greater value is more.
 enum class HealthNews : std::uint8_t {
   kNone,
-  kText,   // what it says to people
-  kState,  // also the state, a taint, or what the kubelet is told
+  kText,   // its texts
+  kState,  // also the state, a taint, or the health for the kubelet
 };
 
 class ModuleHealth {
  public:
-  // `module` is its name in the configuration. `noted` is called for each event of the history, also those that only
-  // this object sees. The clock and the store outlive this.
+  // `module` is its name in the configuration. `noted` is called for each event of the history, also for events that
+  // only this object sees. The clock and the store outlive this.
   ModuleHealth(std::string module, Clock& clock, HealthStore& store, std::function<void(const HealthEvent&)> noted);
 
-  // Judges everything anew; what was stated is kept. Causes that the module does not declare any more are over, since
-  // nobody could end them, but for a quarantine, which an operator ends.
+  // Judges everything anew; statements are kept. Causes that the module does not declare any more are over, since no
+  // report could end them, except for a quarantine, which an operator ends.
   HealthNews set_rules(HealthRules rules);
 
-  // The devices from now on, with the health that the list states. Devices that left are kept, with what counts, for a
-  // day and at most kMaxAbsent of them; cordons and causes that only an operator ends stay until one does. Statements
-  // that are newer than the list take the place of its own about the same device and cause.
+  // Sets the devices from now on, with the health that the list states. Devices that left are kept, with the causes
+  // that count, for a day and at most kMaxAbsent of them; cordons and causes that only an operator ends stay until one
+  // does. Statements that are newer than the list replace its own about the same device and cause.
   HealthNews list(const Snapshot& snapshot, const std::map<std::string, Statements>& newer = {});
-  // The module's statement about a device that it knows. It is refused if there is no room for another cause.
+  // Takes the module's statement about a device that it knows. Refuses it if the device has no room for another cause.
   HealthNews state(const std::string& device_id, Health health);
-  // Logs that there is no room.
+  // Logs the refusal.
   void refuse(const std::string& device_id, const Health& health) const;
-  // Devices, and parents of devices, that are listed or were so lately.
+  // True for devices, and parents of devices, that are listed or were so lately.
   bool knows(const std::string& device_id) const;
 
-  // Time has passed.
+  // Call it when time has passed.
   HealthNews advance();
-  // Nothing changes by itself before then.
+  // The earliest time of a change without a call.
   Instant due() const;
 
-  // All that counts: its own causes and those of its parent, the operator's cordon, and `others`, which are the host's
-  // own and take the place of causes of the same name. If the module is away, what it stated says nothing any more,
-  // unless it has a taint or is quarantined.
+  // All causes that count: the device's own and those of its parent, the operator's cordon, and `others`, which are the
+  // host's own and replace causes of the same name. While the module is away, its statements have no effect, except for
+  // a taint or a quarantine.
   DeviceHealth health(const Device& device, std::vector<CauseHealth> others = {}, bool away = false) const;
-  // Of a device that is held but not listed.
+  // The health of a device that is held but not listed.
   DeviceHealth health_of_absent(const std::string& device_id) const;
 
-  // Operators. `name` is the device's name in Kubernetes. kNotFound if there is no such cause, with those that there
-  // are.
+  // For operators. `name` is the device's name in Kubernetes. kNotFound if the cause does not exist; the text lists the
+  // existing ones.
   Task<Status> cordon(CordonRecord record);
   Task<Status> uncordon(std::string device_id, std::string by, std::string reason);
   const CordonRecord* find_cordon(const std::string& device_id) const;
-  // By id or name, also one that is not listed any more. Null if it is forgotten.
+  // Finds a device by id or name, also one that is not listed any more. Null if it is forgotten.
   std::optional<Device> find_device(const std::string& name_or_id) const;
   Status clear(const std::string& device_id, const std::string& cause, const std::string& by,
                const std::string& reason);
 
-  // Devices that a remedy wants to reset now: a cause with `resets_per_day` counts, and the device has not had as many
+  // Devices that a remedy wants to reset now: a cause with `resets_per_day` counts, and the device has had fewer resets
   // in the last 24 hours.
   std::vector<std::string> resets_wanted() const;
-  // Counts an attempt to reset the device. To be awaited before it is made, so that a restart of the daemon does not
-  // forget it.
+  // Counts an attempt to reset the device. Await it before the attempt, so that a restart of the daemon does not forget
+  // it.
   Task<Status> count_reset(std::string device_id);
-  // A reset through the module has ended. `by` is empty for a remedy.
+  // Notes the end of a reset through the module. `by` is empty for a remedy.
   void note_reset(const std::string& device_id, const std::string& by, const std::string& why, const Status& outcome);
 
   const HealthRules& rules() const;
-  // The module's name in the configuration from now on.
+  // Sets the module's name in the configuration from now on.
   Task<void> rename(std::string module);
 
   static constexpr std::size_t kMaxAbsent = 1024;
@@ -100,14 +100,14 @@ class ModuleHealth {
     std::string name, parent_id;
     bool listed = false, parent = false;  // itself, or a partition of it
     std::chrono::system_clock::time_point listed_since;
-    std::optional<Instant> left;  // neither of both since then
-    bool gone = false;            // it was listed, and the history says that it left
+    std::optional<Instant> left;  // time since which both are false
+    bool gone = false;            // it was listed, and its departure is in the history
     Causes causes;
     std::optional<CordonRecord> cordon;
-    std::vector<Instant> resets;  // of the last kResetPeriod, oldest first
+    std::vector<Instant> resets;  // within the last kResetPeriod, oldest first
   };
   using Devices = std::map<std::string, Known, std::less<>>;
-  struct Shown {  // of one cause
+  struct Shown {  // state of one cause for listeners
     HealthState state = HealthState::kHealthy;
     TaintRule taint;  // its value defaults to the reason
     std::optional<KubeletHealth> kubelet;
@@ -148,9 +148,9 @@ class ModuleHealth {
   HealthRules rules_;
   bool has_remedy_ = false;
   Devices devices_;
-  // When something may change by itself, so that a signal costs the same with many devices as with few.
+  // The times of changes without a call, so that a signal costs the same with many devices as with few.
   std::set<std::tuple<Instant, std::string, std::string>> due_;
-  std::set<std::pair<Instant, std::string>> leaving_;  // when absent devices are forgotten
+  std::set<std::pair<Instant, std::string>> leaving_;  // times when absent devices are forgotten
 };
 
 }  // namespace cardcage

@@ -1,4 +1,4 @@
-// What ModuleHealth shows of a device, and what operators and remedies do to it.
+// The view of ModuleHealth for others, and the commands of operators and remedies.
 #include <fmt/chrono.h>
 #include <fmt/ranges.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMaxResets = 100;
 
-// What a module that is away stated last says nothing, unless only the module or an operator may end it.
+// The last statements of a module that is away have no effect, unless only the module or an operator may end them.
 bool outlasts_absence(const CauseHealth& cause) {
   return cause.quarantined || advised_taint(cause.health) != TaintEffect::kNone;
 }
@@ -52,7 +52,7 @@ std::vector<CauseHealth> ModuleHealth::causes_of(const Known& known, bool away) 
   return causes;
 }
 
-// A parent's cause is the device's own, unless that is as bad already.
+// A parent's cause becomes the device's own, unless the device has one as bad already.
 void ModuleHealth::add_parent(const std::string& parent_id, bool away, std::vector<CauseHealth>& causes) const {
   const auto parent = devices_.find(parent_id);
   if (parent_id.empty() || parent == devices_.end()) return;
@@ -97,7 +97,7 @@ Task<Status> ModuleHealth::cordon(CordonRecord record) {
   const std::string id = record.device.id;
   if (!knows(id)) co_return fail(Code::kNotFound, "module '{}' has no device '{}'", module_, id);
   if (Status kept = co_await store_.keep(record); !kept) co_return kept;
-  // It may have been forgotten meanwhile.
+  // The device may have been forgotten meanwhile.
   const auto [device, fresh] = devices_.try_emplace(id);
   if (fresh) {
     device->second.left = clock_.now();

@@ -1,4 +1,4 @@
-// The rule by which the host judges one cause of a device's health: what the module declares, changed by
+// The rule by which the host judges one cause of a device's health: the module's declaration, changed by
 // [[module.health]].
 #pragma once
 
@@ -13,11 +13,11 @@
 
 namespace cardcage {
 
-// Every field is decided. The default is the rule of a cause that nobody has declared: it counts at once, and is over
-// when the module says so.
+// Every field is set. The default is the rule of an undeclared cause: it counts at once, and is over when the module
+// says so.
 struct HealthRule {
   std::optional<ValueLimit> limit;  // nothing = the state is as stated
-  // Of statements that are not healthy; nothing = as stated, and never with a limit. kHealthy = ignored.
+  // The severity of statements that are not healthy; nothing = as stated, and never with a limit. kHealthy = ignored.
   std::optional<HealthState> severity;
   Duration hold_down{0};
   Recovery recovery = Recovery::kReport;
@@ -26,8 +26,8 @@ struct HealthRule {
   Duration window{0};
   std::optional<TaintRule> taint;  // nothing = as stated, or `default_taint` if the statement names none
   TaintRule default_taint;
-  std::optional<KubeletHealth> kubelet;  // nothing = what the state amounts to
-  // Once the device is free, it is reset, at most so often in 24 hours; 0 = never.
+  std::optional<KubeletHealth> kubelet;  // nothing = follows from the state
+  // Limits the resets in 24 hours, which happen once the device is free; 0 = never.
   std::uint32_t resets_per_day = 0;
   friend bool operator==(const HealthRule&, const HealthRule&) = default;
 };

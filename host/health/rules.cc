@@ -27,7 +27,7 @@ NamedRule declared_rule(const CauseDeclaration& declared) {
   return named;
 }
 
-// Where the configured rule decides nothing, `base` does.
+// Takes fields that the configured rule leaves open from `base`.
 NamedRule configured_rule(const HealthRuleConfig& written, NamedRule base) {
   base.reason = written.reason;
   base.origin = written.position.to_string();
@@ -44,7 +44,7 @@ NamedRule configured_rule(const HealthRuleConfig& written, NamedRule base) {
   if (written.taint) rule.taint = written.taint;
   if (written.kubelet) rule.kubelet = written.kubelet;
   if (written.resets_per_day) rule.resets_per_day = *written.resets_per_day;
-  // A statement that was made for the value alone has no state to take over.
+  // A statement that was made for the value alone has no state to copy.
   if (rule.limit && !rule.severity) rule.severity = HealthState::kUnhealthy;
   return base;
 }
@@ -86,7 +86,7 @@ std::optional<std::string> fault_of_recovery(const HealthRuleConfig& written, co
       word, declared.name);
 }
 
-// What keeps a configured rule from judging this cause.
+// The reasons why a configured rule cannot judge this cause.
 std::vector<std::string> faults(const HealthRuleConfig& written, const HealthRule& merged,
                                 const CauseDeclaration& declared, bool has_reset) {
   std::vector<std::string> found;

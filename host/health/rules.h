@@ -1,4 +1,4 @@
-// The rules of one module in force: those of [[module.health]] first, then what the module declares.
+// The rules of one module in force: those of [[module.health]] first, then the module's declarations.
 #pragma once
 
 #include <expected>
@@ -15,10 +15,10 @@
 
 namespace cardcage {
 
-// A rule as operators see it.
+// A rule as shown to operators.
 struct NamedRule {
   std::string cause, reason;  // names or globs; an empty reason matches all
-  std::string unit, help;     // of the declared cause; may be empty
+  std::string unit, help;     // for the declared cause; may be empty
   HealthRule rule;
   std::string origin;  // "cardcage.toml:12:3", "declared by the module", "built in"
 };
@@ -26,28 +26,28 @@ struct NamedRule {
 class HealthRules {
  public:
   HealthRules();  // each cause has the built-in rule
-  // All that is wrong with the configured rules, with their places: a cause that no declaration has, though the module
+  // Returns all faults of the configured rules, with their places: a cause that no declaration has, though the module
   // declares some; a rule that earlier ones leave nothing to judge; a unit other than the declared one, or a limit for
   // a cause without one; a recovery that can never happen; a reset without cage.reset.
   static std::expected<HealthRules, ConfigErrors> make(const std::vector<CauseDeclaration>& declared, bool has_reset,
                                                        const std::vector<HealthRuleConfig>& configured);
 
-  // The first configured rule that matches both; where it decides nothing, the declaration does. Cheap: a declared
-  // cause is looked up, and only reasons are matched.
+  // The first configured rule that matches both; its open fields come from the declaration. Cheap: a declared cause is
+  // looked up, and only reasons are matched.
   const HealthRule& find(std::string_view cause, std::string_view reason) const;
-  // False if the module declares causes, and this is none of them.
+  // False if the module declares causes, but not this one.
   bool declares(std::string_view cause) const;
-  // In the order in which they are looked at. A configured rule stands here once for each declared cause that it
-  // judges, since it leaves other things open for each.
+  // Sorted by the order of the search. A configured rule appears once for each declared cause that it judges, since its
+  // open fields differ for each.
   const std::vector<NamedRule>& all() const { return all_; }
 
  private:
-  // What is wrong with the rule.
+  // Adds the rule and returns its faults.
   std::vector<std::string> add(const HealthRuleConfig& written, const std::vector<CauseDeclaration>& declared,
                                bool has_reset);
 
   std::vector<NamedRule> all_;
-  std::map<std::string, std::vector<std::size_t>, std::less<>> declared_;  // where the rules of a cause stand in all_
+  std::map<std::string, std::vector<std::size_t>, std::less<>> declared_;  // positions in all_ of the rules of a cause
   std::vector<NamedRule> undeclared_;  // the configured rules, for causes that are not declared
 };
 
