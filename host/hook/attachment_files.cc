@@ -5,7 +5,7 @@
 
 namespace cardcage {
 
-// No interface is called so, because its name has no '/'.
+// No interface has this name, because names of interfaces have no '/'.
 static constexpr std::string_view kSandbox = "sandbox/";
 
 std::string attachment_file_name(const Attachment& attachment) {

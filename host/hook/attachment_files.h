@@ -1,4 +1,4 @@
-// Which claims are attached to which network namespaces, as files in a folder on a tmpfs of the node.
+// Records which claims are attached to which network namespaces, as files in a folder on a tmpfs of the node.
 //
 // The daemon writes a file when a module has attached the claim's devices, and removes it before they are taken back.
 // So the hook can let a container start again while the daemon is away. The kernel reuses the number of a namespace
@@ -31,12 +31,12 @@ std::optional<Attachment> parse_attachment_file_name(std::string_view name);
 // The content of a file: a line with the UID, one with the sandbox, and one for each interface.
 struct AttachedPod {
   std::string uid, sandbox;             // empty if the container runtime did not tell
-  std::vector<std::string> interfaces;  // that the claim has in there
+  std::vector<std::string> interfaces;  // interfaces of the claim in this namespace
   friend bool operator==(const AttachedPod&, const AttachedPod&) = default;
 };
 // Hooks of the first protocol take the line of the sandbox for an interface, find none, and ask the daemon.
 std::string to_text(const AttachedPod& pod);
-// kNotFound if the claim is not attached. Without a sandbox if a daemon of the first protocol wrote the file.
+// kNotFound if the claim is not attached. The sandbox is empty if a daemon of the first protocol wrote the file.
 Result<AttachedPod> read_attachment(const std::filesystem::path& folder, const Attachment& attachment);
 
 }  // namespace cardcage

@@ -32,7 +32,7 @@ std::unexpected<Error> cannot(std::string_view what, std::string_view path) {
   return fail_errno(errno, fmt::format("cannot {} {} of the container", what, path));
 }
 
-// Since Linux 5.8 statx(2) says so. Before, the file systems of the file and of its folder tell.
+// Since Linux 5.8 statx(2) tells. Before, the file systems of the file and of its folder are compared.
 bool is_mount(int file, int folder) {
   struct statx about{};
   if (::statx(file, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &about) != 0) return false;
@@ -42,7 +42,7 @@ bool is_mount(int file, int folder) {
   return ::fstat(folder, &around) == 0 && around.st_dev != makedev(about.stx_dev_major, about.stx_dev_minor);
 }
 
-// Whether mounts over this file reach other namespaces, such as the node's. True if that cannot be known.
+// True if mounts over this file reach other namespaces, such as the node's, or if that cannot be found out.
 bool propagates(const UniqueFd& file) {
   struct statx about{};
   if (::statx(file.get(), "", AT_EMPTY_PATH, STATX_MNT_ID, &about) != 0 || (about.stx_mask & STATX_MNT_ID) == 0)
@@ -107,7 +107,7 @@ UniqueFd ContainerRoot::find(const std::string& path, int flags, bool only_image
 
 bool ContainerRoot::has(const std::string& path) const { return static_cast<bool>(find(path, O_PATH)); }
 
-// It is opened once it is known to be a file: to open a device or a FIFO may have effects.
+// The file is opened only after its type is known: opening a device or a FIFO may have effects.
 UniqueFd ContainerRoot::open(const std::string& path, bool mounted) const {
   const UniqueFd found = find(path, O_PATH);
   struct stat about{};

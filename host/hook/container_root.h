@@ -1,7 +1,7 @@
 // The files of a container whose first process has not started, as a createContainer hook sees them: the container's
-// mounts are there, and the node's files, too.
+// mounts exist, and the node's files, too.
 //
-// Nothing of the image is executed, and none of its links leads out of the container: openat2(2), since Linux 5.6.
+// No file of the image is executed, and none of its links leads out of the container: openat2(2), since Linux 5.6.
 #pragma once
 
 #include <sys/types.h>
@@ -22,22 +22,22 @@ class ContainerRoot {
   static Result<ContainerRoot> of_bundle(const std::string& bundle);
   static Result<ContainerRoot> of_folder(const std::string& folder);
 
-  // Also false if the path cannot be reached.
+  // False, too, if the path cannot be reached.
   bool has(const std::string& path) const;
-  // A regular file of the image, and not of a mount or behind a link. kNotFound if there is none.
+  // Reads a regular file of the image, not one on a mount or behind a link. kNotFound if there is none.
   Result<std::string> read(const std::string& path, std::size_t limit) const;
-  // The names in a folder, sorted; none if there is no such folder.
+  // The names in a folder, sorted; empty if there is no such folder.
   std::vector<std::string> list(const std::string& folder) const;
-  // A regular file, for reading. With `mounted` only one that is a mount of its own, and not of the image.
+  // Opens a regular file for reading. With `mounted` only one that is a mount of its own, and not of the image.
   UniqueFd open(const std::string& path, bool mounted = false) const;
 
   // Makes the container see this content at the path: replaces the image's file, or mounts over it where the image
-  // cannot be written. False if the container can have no such file. What a pod mounts into the container stays as it
-  // is.
+  // cannot be written. False if the container can have no such file. Files that a pod mounts into the container stay
+  // unchanged.
   Result<bool> write(const std::string& path, std::string_view content) const;
-  // Mounts the content over a file. False if there is none, or if the node would see the mount.
+  // Mounts the content over a file. False if the file does not exist, or if the node would see the mount.
   Result<bool> cover(const std::string& path, std::string_view content) const;
-  // False if there can be no such folder in the image.
+  // False if the image can have no such folder.
   bool make_folder(const std::string& path) const;
 
  private:

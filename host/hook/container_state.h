@@ -14,8 +14,8 @@
 namespace cardcage {
 
 struct ContainerState {
-  // The container's first process. Only a hook in the runtime's namespace gets its real number: one in the container's
-  // namespaces is told 1, which counts as none.
+  // The container's first process. Only a hook in the runtime's namespace gets its real number: a hook in the
+  // container's namespaces gets 1, which counts as none.
   std::optional<pid_t> pid;
   std::string bundle;  // the folder with config.json; empty if the runtime does not tell
   // From annotations of containerd and CRI-O; empty if there are none.

@@ -27,7 +27,7 @@ bool wait_readable(int descriptor, HookDeadline deadline) {
 }
 
 std::unexpected<Error> unreachable(const std::string& path, int error) {
-  // The queue of a socket that nobody accepts from is full.
+  // The queue of a socket without an accepting process is full.
   if (error == EAGAIN)
     return fail(Code::kUnavailable, "the cardcage daemon does not accept connections at {}: it is stopped or hangs",
                 path);
@@ -67,7 +67,7 @@ Result<std::string> read_all(int descriptor, std::size_t limit, HookDeadline dea
   }
 }
 
-// The daemon's answer to the message; empty if the daemon ended the connection without one.
+// Returns the daemon's response; empty if the daemon ended the connection without one.
 static Result<std::string> call_daemon(const std::filesystem::path& run_dir, const std::string& message,
                                        const SharedFd& network_namespace, HookDeadline deadline) {
   const auto socket = connect_to_daemon(run_dir, deadline);
@@ -77,18 +77,18 @@ static Result<std::string> call_daemon(const std::filesystem::path& run_dir, con
       ::shutdown(socket->get(), SHUT_WR) != 0)
     return fail_errno(errno, "cannot ask the cardcage daemon");
   auto answer = read_all(socket->get(), kMaxHookMessage, deadline);
-  if (!answer) return within(answer.error(), "the cardcage daemon does not answer");
+  if (!answer) return within(answer.error(), "the cardcage daemon does not respond");
   return answer;
 }
 
 Status ask_daemon(const std::filesystem::path& run_dir, const HookRequest& request, const SharedFd& network_namespace,
                   HookDeadline deadline) {
   auto answer = call_daemon(run_dir, to_message(request), network_namespace, deadline);
-  // A daemon of the first protocol, or one that has just ended: another comes.
+  // A daemon of the first protocol, or one that has just ended: another one will start.
   if (answer && answer->empty()) answer = call_daemon(run_dir, to_first_message(request), network_namespace, deadline);
   if (!answer) return std::unexpected(answer.error());
   if (*answer == kHookOk) return {};
-  return fail(Code::kUnavailable, "{}", answer->empty() ? "the cardcage daemon ended before it answered" : *answer);
+  return fail(Code::kUnavailable, "{}", answer->empty() ? "the cardcage daemon ended before it responded" : *answer);
 }
 
 }  // namespace cardcage

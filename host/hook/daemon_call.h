@@ -1,4 +1,4 @@
-// How the hook asks the daemon.
+// The hook's calls to the daemon.
 #pragma once
 
 #include <chrono>
@@ -13,11 +13,11 @@ namespace cardcage {
 
 using HookDeadline = std::chrono::steady_clock::time_point;
 
-// Reads until the other side ends. Fails if that takes until the deadline, or if there are more than `limit` bytes.
+// Reads until the other side ends. Fails at the deadline, or if there are more than `limit` bytes.
 Result<std::string> read_all(int descriptor, std::size_t limit, HookDeadline deadline);
 
 // Has the daemon attach the claim to the network namespace. Waits for a daemon that is away, or that is stopped while
-// its socket still listens, and returns at the deadline whatever the daemon does.
+// its socket still listens, and always returns by the deadline.
 Status ask_daemon(const std::filesystem::path& run_dir, const HookRequest& request, const SharedFd& network_namespace,
                   HookDeadline deadline);
 

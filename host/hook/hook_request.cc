@@ -3,13 +3,13 @@
 namespace cardcage {
 namespace {
 
-// In the order of the lines. The first protocol ends before the sandbox.
+// Sorted by the order of the lines. The first protocol ends before the sandbox.
 constexpr std::string HookRequest::* kFirstFields[] = {&HookRequest::driver, &HookRequest::claim_uid,
                                                        &HookRequest::pod_namespace, &HookRequest::pod,
                                                        &HookRequest::pod_uid};
 constexpr std::string_view kProtocolPrefix = "cardcage-hook/";  // no driver's name has a '/'
 
-// False if no whole line is left.
+// False without another whole line.
 bool take_line(std::string_view& message, std::string& line) {
   const auto end = message.find('\n');
   if (end == std::string_view::npos) return false;

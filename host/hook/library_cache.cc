@@ -35,7 +35,7 @@ struct Section {
 constexpr std::uint32_t kGeneratorTag = 0, kHwcapsTag = 1;
 constexpr std::uint8_t kLittleEndian = 2;
 constexpr std::uint64_t kRefersToHwcaps = std::uint64_t{1} << 62;  // the lower half is an index of the table
-// The hook's memory and time count as the container's. No image comes near these.
+// The hook's memory and time count as the container's. No image comes near these limits.
 constexpr std::size_t kMaxLibraries = 1u << 16, kMaxLibraryText = 4096, kMaxAllText = 16u << 20, kMaxSections = 16,
                       kMaxHwcaps = 256, kMaxGenerator = 4096;
 // Libraries of libc6 for programs of 64 bits: FLAG_ELF_LIBC6 and FLAG_X8664_LIB64 or FLAG_AARCH64_LIB64.
@@ -65,7 +65,7 @@ std::size_t aligned(std::size_t offset, std::size_t to) { return (offset + to - 
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// The order in which the loader searches, _dl_cache_libcmp: numbers by value, and after everything else.
+// The loader's search order, _dl_cache_libcmp: numbers by value, and after everything else.
 int compare(const char* a, const char* b) {
   while (*a != '\0') {
     if (is_digit(*a) && is_digit(*b)) {
@@ -123,7 +123,7 @@ std::optional<LibraryCache> LibraryCache::read(std::string_view bytes) {
   return cache;
 }
 
-// Its offsets are those in the file, but for text.
+// Offsets in the extension are relative to the file, except for text.
 bool LibraryCache::read_extension(std::string_view file, std::string_view cache, std::uint32_t offset) {
   const auto magic = object_at<std::uint32_t>(file, offset);
   const auto count = object_at<std::uint32_t>(file, std::size_t{offset} + 4);

@@ -1,4 +1,4 @@
-// The cache of glibc's dynamic loader, /etc/ld.so.cache: which library a program gets by which name.
+// The cache of glibc's dynamic loader, /etc/ld.so.cache: the libraries that programs get by their names.
 //
 // Source: sysdeps/generic/dl-cache.h and elf/cache.c of glibc. Reads the format 1.1, alone (glibc 2.32 and later) or
 // after a cache of libc5. The loader of every glibc since 2.2 takes what is written here.
@@ -30,7 +30,7 @@ class LibraryCache {
   struct Library {
     std::int32_t flags = 0;
     std::uint32_t os_version = 0;
-    std::uint64_t hwcap = 0;  // what the processor must be able to do
+    std::uint64_t hwcap = 0;  // features that the processor must have
     std::string name, path;
   };
   bool read_extension(std::string_view file, std::string_view cache, std::uint32_t offset);

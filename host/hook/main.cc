@@ -1,10 +1,11 @@
 // cardcage-hook: a createRuntime hook (OCI runtime specification) of containers whose claim has devices that a module
 // moves to their pod. It lets a container start if the devices are there, has the daemon move them if they are not, and
-// fails the container otherwise: the runtime starts containers without them if the daemon's NRI plugin misses the pod.
+// fails the container otherwise: the runtime starts containers without devices if the daemon's NRI plugin misses the
+// pod.
 //
 // cardcage-hook RUN_DIR DRIVER CLAIM_UID < state of the container
 //
-// It also raises the limit of the memory that a container may lock, which CDI has no word for:
+// It also raises the limit of the memory that a container may lock, which CDI cannot express:
 //
 // cardcage-hook lock-memory BYTES < state of the container
 //
@@ -39,7 +40,7 @@ namespace {
 
 constexpr std::size_t kMaxState = 1u << 20;
 
-// Whether the daemon has attached the claim to this sandbox, and the interfaces that its file names are still there.
+// True if the daemon has attached the claim to this sandbox, and the interfaces that its file names are still there.
 // The file proves nothing if it names none, or if the runtime does not tell the sandbox.
 bool is_attached(const std::filesystem::path& run_dir, const HookRequest& request, int network_namespace) {
   struct stat its{};
@@ -62,12 +63,12 @@ Result<pid_t> process_of(const ContainerState& state) {
   return fail(Code::kInvalidArgument, "the container runtime gives no state of a container with a pid");
 }
 
-// Of the container's first process: the others inherit it. It stays where it is higher already.
+// Raises the limit of the container's first process; the others inherit it. A higher limit stays unchanged.
 Status lock_memory(std::string_view text, HookDeadline deadline) {
   rlim_t bytes = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
   if (error != std::errc() || end != text.data() + text.size())
-    return fail(Code::kInvalidArgument, "'{}' is no number of bytes", text);
+    return fail(Code::kInvalidArgument, "'{}' is not a number of bytes", text);
   const auto state = read_state(deadline);
   if (!state) return std::unexpected(state.error());
   const auto pid = process_of(*state);
@@ -79,7 +80,7 @@ Status lock_memory(std::string_view text, HookDeadline deadline) {
   if (wanted.rlim_cur == limit.rlim_cur && wanted.rlim_max == limit.rlim_max) return {};
   if (::prlimit(*pid, RLIMIT_MEMLOCK, &wanted, nullptr) == 0) return {};
   return fail_errno(errno, fmt::format("the container may lock {} bytes of memory, its device needs {}, and the "
-                                       "container runtime must not raise that limit",
+                                       "container runtime may not raise that limit",
                                        limit.rlim_max, text));
 }
 
@@ -92,7 +93,7 @@ Status change_root(std::span<const char* const> arguments, HookDeadline deadline
   if (!state) return std::unexpected(state.error());
   const auto root = ContainerRoot::of_bundle(state->bundle);
   if (!root) return std::unexpected(root.error());
-  // A container can do without these: an odd image is no reason not to start it.
+  // A container can start without these: an odd image is not a reason to stop it.
   if (const Status shown = show_libraries(*root, changes->ld_paths); !shown) print(shown.error());
   for (const ProcText& one : changes->proc_texts)
     if (const auto covered = root->cover(one.path, one.text); !covered) print(covered.error());

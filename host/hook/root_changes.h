@@ -1,4 +1,4 @@
-// The changes that a module asks for in the root of a container, as arguments of the hook. The daemon writes them, and
+// The changes that a module requests in the root of a container, as arguments of the hook. The daemon writes them, and
 // the hook, which may be of another version, reads them.
 #pragma once
 

@@ -32,7 +32,7 @@ bool has_glibc(const ContainerRoot& root) {
   return root.has(kLoader) && (root.has(kCache) || std::ranges::none_of(root.list("/lib"), is_musl));
 }
 
-// The SONAME of a library of this architecture; nothing if the file is none.
+// Returns the SONAME of a library of this architecture; nothing for any other file.
 std::optional<std::string> soname_of(int file) {
   struct stat about{};
   if (::fstat(file, &about) != 0 || about.st_size == 0) return std::nullopt;
@@ -44,7 +44,7 @@ std::optional<std::string> soname_of(int file) {
   return name ? std::optional(std::move(*name)) : std::nullopt;
 }
 
-// Adds those of a folder under the names of their files, and under SONAMEs that no file has as its name.
+// Adds the libraries of a folder under the names of their files, and under SONAMEs that no file has as its name.
 void add_libraries(const ContainerRoot& root, const std::string& folder, bool mounted,
                    std::map<std::string, std::string>& path_by_name) {
   std::map<std::string, std::string> path_by_soname;
@@ -60,8 +60,8 @@ void add_libraries(const ContainerRoot& root, const std::string& folder, bool mo
   path_by_name.merge(path_by_soname);
 }
 
-// Whether the image has one such library in the folder, and a newer one than the node. With several it is unclear which
-// one is meant, and NVIDIA's container toolkit uses none of them, either.
+// True if the image has one such library in the folder, and a newer one than the node. With several the choice is
+// unclear, and NVIDIA's container toolkit uses none of them, either.
 bool has_newer(const ContainerRoot& root, const LdPath& folder) {
   const auto nodes = image_library_from(folder.newer_than);
   if (!nodes) return false;
@@ -79,7 +79,8 @@ Status name_folders(const ContainerRoot& root, const std::vector<std::string>& f
   if (!root.make_folder(kConfigFolder)) return {};
   std::string text;
   for (const std::string& folder : folders) text += folder + "\n";
-  std::istringstream before(root.read(kConfigFile, kMaxConfigFile).value_or(""));  // of the hook of another claim
+  // An earlier file was written by the hook of another claim.
+  std::istringstream before(root.read(kConfigFile, kMaxConfigFile).value_or(""));
   for (std::string line; std::getline(before, line);)
     if (is_path(line) && std::ranges::find(folders, line) == folders.end()) text += line + "\n";
   if (const auto written = root.write(kConfigFile, text); !written) return std::unexpected(written.error());

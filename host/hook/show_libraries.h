@@ -10,7 +10,7 @@
 namespace cardcage {
 
 // The cache of the image's loader gets the libraries that are mounted in the folders, and nothing else changes in it. A
-// later ldconfig in the container finds the folders in /etc/ld.so.conf.d. Images without glibc stay as they are: their
+// later ldconfig in the container finds the folders in /etc/ld.so.conf.d. Images without glibc stay unchanged: their
 // loader has no cache.
 Status show_libraries(const ContainerRoot& root, const std::vector<LdPath>& folders);
 

@@ -53,7 +53,7 @@ TEST_F(DaemonCallTest, ADaemonThatAcceptsAndSaysNothingIsGivenUp) {
   const DeafSocket slow(socket);
   ASSERT_TRUE(slow.works());
   const UniqueFd first = slow.accept();
-  EXPECT_EQ(text_of(ask()), "the cardcage daemon does not answer: out of time");
+  EXPECT_EQ(text_of(ask()), "the cardcage daemon does not respond: out of time");
 }
 
 // A daemon of the first protocol ends the connection when it gets a message with six lines or more.
