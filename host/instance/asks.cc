@@ -18,7 +18,7 @@ Result<AskReply> Asks::ask(std::uint64_t call, ModuleAsk ask) {
   lock.lock();
   changed_.wait(lock, is_over);
   auto answer = open_.extract(number).mapped();
-  if (!answer) return fail(Code::kCancelled, "the host cannot {}: nobody waits for this call any more", what);
+  if (!answer) return fail(Code::kCancelled, "the host cannot {}: no caller waits for this call any more", what);
   return std::move(*answer);
 }
 

@@ -1,4 +1,4 @@
-// Questions of the module's threads to the host: each waits for its answer.
+// Questions of the module's threads to the host: each waits for its reply.
 #pragma once
 
 #include <condition_variable>
@@ -16,18 +16,18 @@ namespace cardcage {
 class Asks {
  public:
   struct Channel {
-    // [any-thread] Passes the question of a call on; answer() follows.
+    // [any-thread] Passes on the question of a call; answer() follows.
     std::function<void(std::uint64_t number, std::uint64_t call, ModuleAsk ask)> send;
-    // [any-thread] Called by the thread that waits, for what it can do until `answered` is true. May be null.
+    // [any-thread] Called by the waiting thread, which may do other work in it until `answered` is true. May be null.
     std::function<void(const std::function<bool()>& answered)> attend;
   };
   explicit Asks(Channel channel) : channel_(std::move(channel)) {}
 
-  // [a thread of the module] Returns the answer.
+  // [a thread of the module] Returns the reply.
   Result<AskReply> ask(std::uint64_t call, ModuleAsk ask);
-  // [any-thread] Ignored if nobody waits for it.
+  // [any-thread] Ignored if the question does not wait any more.
   void answer(std::uint64_t number, Result<AskReply> answer);
-  // [any-thread] Nobody answers any more: every question fails, now and from now on.
+  // [any-thread] Ends all questions: each fails, now and from now on.
   void close();
 
  private:

@@ -17,7 +17,7 @@ class BindSink {
   BindSink(const BindSink&) = delete;
   BindSink& operator=(const BindSink&) = delete;
 
-  // For a claim of `allocations` devices.
+  // Opens the sink for a claim of `allocations` devices.
   cage_bind_sink* open(std::size_t allocations);
   // The collected conditions, or the first refusal even if the module ignored it.
   Result<BindProgress> finish();

@@ -1,4 +1,4 @@
-// Reads what a module passes by pointer: within bounds, and never past the struct_size that it set.
+// Reads data that a module passes by pointer: within bounds, and never past the struct_size that it set.
 #pragma once
 
 #include <algorithm>
@@ -14,10 +14,10 @@
 
 namespace cardcage {
 
-// How many bytes of a module's text an error quotes.
+// The number of bytes of a module's text that an error quotes.
 constexpr std::size_t kQuoted = 80;
 
-// The size of each extensible struct when it was new: up to its last member then.
+// The size of each extensible struct when it was new: up to its last member at that time.
 constexpr std::size_t first_size(const cage_option*) { return offsetof(cage_option, max) + sizeof(cage_option::max); }
 constexpr std::size_t first_size(const cage_params_schema*) {
   return offsetof(cage_params_schema, flags) + sizeof(cage_params_schema::flags);
@@ -72,8 +72,8 @@ constexpr std::size_t first_size(const cage_ioctl*) {
   return offsetof(cage_ioctl, data_path) + sizeof(cage_ioctl::data_path);
 }
 
-// Copies an extensible struct [R2]. Members that an older module did not know are zero, and those that a newer one adds
-// are left out.
+// Copies an extensible struct [R2]. Members that an older module did not know are zero, and members that a newer one
+// adds are left out.
 template <class T>
 Result<T> adopt(const T* given, std::string_view type) {
   if (given == nullptr) return fail(Code::kInvalidArgument, "{} is NULL", type);

@@ -28,7 +28,7 @@ CallContext::CallContext(std::string what, std::uint64_t number, Instant deadlin
   table_.explain = [](const cage_call* table, cage_str text) {
     auto& self = *static_cast<CallContext*>(table->host_data);
     if (text.data == nullptr) return;
-    // Reads no more of the text than it keeps.
+    // Reads only as much of the text as it keeps.
     const std::string_view start(text.data, std::min(text.size, kMaxExplanation + 4));
     const std::lock_guard lock(self.mutex_);
     self.explanation_ = printable_lines(start, kMaxExplanation);

@@ -30,7 +30,7 @@ class CallContext {
   std::uint64_t number() const { return number_; }
   Instant deadline() const { return deadline_; }
 
-  // Before the call runs. `told` is called on a thread of the module.
+  // Call it before the call runs. `told` is called on a thread of the module.
   void on_progress(std::function<void(Progress)> told) { told_ = std::move(told); }
 
   // [any-thread] Makes cancelled() true and the descriptor readable. Idempotent.
@@ -38,7 +38,7 @@ class CallContext {
   bool is_cancelled() const { return cancelled_.load(); }
   // [any-thread] The last explanation, printable; empty if there was none.
   std::string explanation() const;
-  // Before the call enters the module again.
+  // Call it before the call enters the module again.
   void forget_explanation();
 
   // The life of a call: queued, then running and ended, or abandoned before it ran.
@@ -46,7 +46,7 @@ class CallContext {
   void end();      // [module thread]
   bool abandon();  // [any-thread] false if it has begun
   bool is_abandoned() const { return phase_.load() == Phase::kAbandoned; }
-  // True if no part of it will run any more.
+  // True if no part of the call will run any more.
   bool has_ended() const { return phase_.load() >= Phase::kEnded; }
 
  private:
@@ -66,7 +66,7 @@ class CallContext {
   cage_call table_;
 };
 
-// What a function of a host family returns: explains a failure on the call, unless that is NULL.
+// Returns the status of a function of a host family, and explains a failure on the call, unless that is NULL.
 template <class T>
 cage_status explain_on(const cage_call* call, const Result<T>& outcome) {
   if (outcome) return CAGE_OK;

@@ -60,7 +60,7 @@ Catalogue CatalogueSink::finish() {
 }
 
 Status CatalogueSink::add(const cage_catalogue_entry* given) {
-  if (full_) {  // a flood costs the module's time and nothing else
+  if (full_) {  // a flood costs only the module's time
     ++collected_.left_out.count;
     return std::unexpected(Error{Code::kResourceExhausted, ""});
   }

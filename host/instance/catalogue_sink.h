@@ -1,4 +1,4 @@
-// Collects what a module says that claims may name: copies and checks each entry, and leaves out those that break a
+// Collects the names that a module lets claims use: copies and checks each entry, and leaves out those that break a
 // rule [R22].
 #pragma once
 

@@ -42,7 +42,7 @@ const void* find_extension(const cage_module& table, const char* id) {
   }
 }
 
-// `has_functions` tells whether the family has what the host calls.
+// `has_functions` tells whether the family has the functions that the host calls.
 template <class Family, class HasFunctions>
 const Family* family_of(const cage_module& table, const char* id, HasFunctions has_functions) {
   const auto* const family = static_cast<const Family*>(find_extension(table, id));
@@ -179,7 +179,7 @@ Result<ModuleIdentity> read_identity(const cage_module& table, std::string sha25
   identity.has_bind = bind_of(table) != nullptr;
   identity.has_sandbox = sandbox_of(table) != nullptr;
   identity.has_quiesce_device = quiesce_of(table) != nullptr;
-  // Without the family nobody could tell the instance.
+  // Without the family the host could not pass a changed option to the instance.
   for (OptionDeclaration& option : identity.options) option.live = option.live && identity.has_configure;
   identity.has_reconcile = reconcile_of(table) != nullptr;
   identity.has_labels = labels_of(table) != nullptr;

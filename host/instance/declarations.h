@@ -1,4 +1,4 @@
-// What a module declares about itself, checked: identity, options, parameters.
+// A module's declarations about itself, checked: identity, options, parameters.
 #pragma once
 
 #include <string>

@@ -133,7 +133,7 @@ Result<std::vector<OptionDeclaration>> copy_fields(const cage_option* const* giv
   return fields;
 }
 
-// What `params` allowed before there were schemas and would not mean anything in one.
+// Refuses declarations that `params` allowed before there were schemas, and that would mean nothing in a schema.
 Status check_field(const OptionDeclaration& field) {
   if (field.live)
     return fail(Code::kInvalidArgument, "'{}': CAGE_OPTION_LIVE is for options: each claim has values of its own",

@@ -11,7 +11,7 @@ namespace cardcage {
 
 Result<std::vector<OptionDeclaration>> copy_options(const cage_module& table);
 
-// Of `schemas`, or of `params` and its names as one schema.
+// Copies `schemas`, or `params` and its names as one schema.
 Result<std::vector<ParamsSchema>> copy_schemas(const cage_module& table);
 
 }  // namespace cardcage

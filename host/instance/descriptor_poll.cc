@@ -29,7 +29,7 @@ Status DescriptorPoll::open() {
   UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC)), end(::eventfd(0, EFD_CLOEXEC));
   if (!epoll || !end) return fail_errno(errno, "cannot poll descriptors");
   epoll_event interest{};
-  interest.events = EPOLLIN;  // of generation 0, which no descriptor has
+  interest.events = EPOLLIN;  // generation 0 belongs to no descriptor
   if (::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, end.get(), &interest) != 0)
     return fail_errno(errno, "cannot poll descriptors");
   // The thread inherits the mask, and no signal of the process may end up on it [R9].
@@ -49,7 +49,7 @@ Status DescriptorPoll::add(std::int32_t descriptor) {
   if (closing_) return fail(Code::kFailedPrecondition, "the instance ends");
   if (polled_.size() == kMaxDescriptors && !polled_.contains(descriptor))
     return fail(Code::kResourceExhausted, "an instance has at most {} descriptors polled [R20]", kMaxDescriptors);
-  // The number of a closed one may be that of a descriptor which open() makes.
+  // A closed descriptor's number may be reused by one that open() makes.
   if (::fcntl(descriptor, F_GETFD) < 0) return fail(Code::kInvalidArgument, "it is closed");
   if (auto opened = open(); !opened) return opened;
   epoll_event interest = interest_in(descriptor, ++generation_);

@@ -26,7 +26,7 @@ class DescriptorPoll {
   Status add(std::int32_t descriptor);
   // [any-thread] Fails if it is not polled.
   Status remove(std::int32_t descriptor);
-  // [any-thread] It was reported and neither removed nor rearmed since.
+  // [any-thread] True if it was reported, and neither removed nor rearmed since.
   bool is_ready(std::int32_t descriptor);
   // [any-thread] Reports it again if it is ready. Ignored unless it was reported.
   void rearm(std::int32_t descriptor);

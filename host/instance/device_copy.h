@@ -14,7 +14,7 @@ namespace cardcage {
 // The host adds these to a device with a PCI address: pciBusID, pcieRoot, numaNode.
 constexpr std::size_t kDerivedAttributes = 3;
 
-// Attributes of a device or of a catalogue entry.
+// The attributes of a device or of a catalogue entry.
 Result<Attributes> copy_attributes(const cage_attr* given, std::uint32_t count);
 
 // Errors name the member and, if there is one, the remedy; the caller adds the device.
@@ -24,11 +24,11 @@ Result<Device> copy_device(const cage_device& given);
 Result<std::pair<std::string, Health>> copy_health(const cage_health& given);
 
 Result<Quantity> copy_quantity(const cage_quantity& given);
-// Errors name the amount. Whether the amounts fit together shows only beside the capacity.
+// Errors name the amount. Only a comparison with the capacity shows whether the amounts fit together.
 Result<RequestPolicy> copy_request_policy(const cage_request_policy& given);
-// Whether the types of conditions suit each other is judged by flaw_of().
+// flaw_of() judges whether the types of conditions suit each other.
 Result<Binding> copy_binding(const cage_binding& given);
-// By name. Names must satisfy `rule`, and messages call an item `what`.
+// Keyed by name. Names must satisfy `rule`, and messages call an item `what`.
 Result<std::map<std::string, Quantity>> copy_quantities(std::span<const cage_quantity> given,
                                                         bool (*rule)(std::string_view), std::string_view what,
                                                         std::string_view expected_name);

@@ -1,4 +1,4 @@
-// Copies of the container edits that a module asks for, checked against the rules of the CDI specification.
+// Copies the container edits that a module requests, and checks them against the rules of the CDI specification.
 #pragma once
 
 #include "cardcage/module.h"

@@ -1,4 +1,4 @@
-// Collects the edits that prepare() asks for: copies and checks each, and keeps the first refusal.
+// Collects the edits that prepare() requests: copies and checks each, and keeps the first refusal.
 #pragma once
 
 #include <set>
@@ -14,8 +14,8 @@
 
 namespace cardcage {
 
-constexpr std::size_t kMaxEdits = 4096;          // of one claim, of all kinds
-constexpr std::size_t kMaxEditsText = 1u << 20;  // bytes of one claim
+constexpr std::size_t kMaxEdits = 4096;          // per claim, of all kinds
+constexpr std::size_t kMaxEditsText = 1u << 20;  // bytes per claim
 constexpr std::size_t kMaxState = 64u << 10;     // bytes of the blob, and of the journal
 
 // [module thread] between open() and finish(); its C functions refuse other threads and other times.
@@ -26,7 +26,7 @@ class EditsSink {
   EditsSink(const EditsSink&) = delete;
   EditsSink& operator=(const EditsSink&) = delete;
 
-  // For a claim of `allocations` devices, prepared by the call `number`.
+  // Opens the sink for a claim of `allocations` devices, prepared by the call `number`.
   cage_edits* open(std::uint64_t number, std::size_t allocations);
   // The collected edits, or the first refusal even if the module ignored it.
   Result<PreparedEdits> finish();

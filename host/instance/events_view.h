@@ -19,7 +19,7 @@ class EventsView {
   EventsView& operator=(const EventsView&) = delete;
   ~EventsView();
 
-  // There is nothing to tell.
+  // True if the batch has no news for the module.
   bool is_empty() const { return events_.empty() && !batch_.lost; }
   const cage_event* const* list() const { return list_.data(); }
   std::uint32_t count() const { return static_cast<std::uint32_t>(list_.size()); }

@@ -25,34 +25,34 @@ namespace cardcage {
 // Converts a level of the module ABI or of worker.proto, which have our numbers; an unknown one counts as an error.
 LogLevel log_level_of(std::uint32_t level);
 
-// What a module reported since the last take(); only the latest progress of a call is kept.
+// A module's reports since the last take(); only the latest progress of a call is kept.
 struct ModuleNews {
   bool rescan = false;
   std::map<std::uint64_t, Progress> progress;  // by call
   std::map<std::string, Statements> health;    // by device
-  std::set<std::int32_t> descriptors;          // that are ready
+  std::set<std::int32_t> descriptors;          // ready descriptors
 };
 
-// Bounded whatever a module does: one report is kept per device and cause, and the log gets a limited number of lines
-// per second.
+// Bounded for every module: one report is kept per device and cause, and the log gets a limited number of lines per
+// second.
 class HostServices {
  public:
   // `arrived` is called on a thread of the module, with no lock held, when news arrive and none were pending. `asks`
-  // outlives the object. `has_events`: the module has cage.watch, so it may have descriptors polled. `causes` are those
-  // that it declares.
+  // outlives the object. `has_events`: the module has cage.watch, so it may have descriptors polled. `causes` are its
+  // declared causes.
   HostServices(std::string module, std::function<void()> arrived, Asks& asks, bool has_events = false,
                const std::vector<CauseDeclaration>& causes = {});
   HostServices(const HostServices&) = delete;
   HostServices& operator=(const HostServices&) = delete;
 
   const cage_host* table() const { return &table_; }
-  // Those of the instance that has this cage_host.
+  // Returns the Asks of the instance that has this cage_host.
   static Asks& asks_of(const cage_host* table) { return self_of(table).asks_; }
-  // For a new instance.
+  // Call it for a new instance.
   void open(const NodeRoots& roots);
   // [any-thread] Ignores everything from now on.
   void close();
-  // Those that the module has polled.
+  // The descriptors that the module has polled.
   DescriptorPoll& descriptors() { return descriptors_; }
   // [any-thread] The last lines that it logged.
   std::vector<SaidLine> last_lines();
@@ -68,7 +68,7 @@ class HostServices {
   void note_descriptor(std::int32_t descriptor);
   cage_status add_descriptor(std::int32_t descriptor);
   cage_status remove_descriptor(std::int32_t descriptor);
-  // What cage_exec.run() returns, or why the program did not start.
+  // Implements cage_exec.run(). Fails if the program did not start.
   Result<ExecResult> run_program(const cage_call* call, const cage_command* command);
   // Applies `change` to the news, and calls `arrived` if none were pending.
   template <class Change>

@@ -15,7 +15,7 @@
 
 namespace cardcage {
 
-// How long before its deadline a sweep of checks ends.
+// The time between the end of a sweep of checks and its deadline.
 static constexpr std::chrono::milliseconds kReplyTime{100};
 
 Instance::Instance(std::string name, LoadedModule module, ModuleIdentity identity, std::function<void()> news_arrived,
@@ -59,7 +59,7 @@ Status Instance::to_status(const CallContext& context, cage_status status) const
   const auto code = static_cast<Code>(status);
   if (status < 0 || status > static_cast<cage_status>(Code::kUnauthenticated))
     return failure(context, Code::kUnknown,
-                   fmt::format("it returned {}, which is no status{}{}", status, text.empty() ? "" : "; ", text));
+                   fmt::format("it returned {}, which is not a status{}{}", status, text.empty() ? "" : "; ", text));
   return failure(context, code, text.empty() ? fmt::format("{}, and {}", to_string(code), kUnexplained) : text);
 }
 
@@ -124,7 +124,7 @@ Result<PreparedEdits> Instance::run(CallContext& context, const PrepareCall& cal
       enter_running(context, [&] { return module_.table().prepare(self_, context.table(), view.table(), table); });
   auto edits = sink.finish();
   edits_.give_back(sink);
-  // The sink's error says more than the status that the module makes of it.
+  // The sink's error is more specific than the status that the module makes of it.
   if (!edits && (status || context.explanation().empty()))
     return failure(context, Code::kInternal, "it asks for an invalid edit: " + edits.error().message);
   if (!status) return std::unexpected(status.error());
@@ -212,7 +212,7 @@ Status Instance::run(CallContext& context, const PreStartCall& call) {
   return enter_running(context, [&] { return family->pre_start(self_, context.table(), view.table()); });
 }
 
-// Always checks the first device, so that a sweep gets on.
+// Always checks the first device, so that a sweep advances.
 Result<std::size_t> Instance::run(CallContext& context, const CheckCall& call) {
   if (module_.table().check == nullptr) return std::unexpected(to_status(context, CAGE_UNIMPLEMENTED).error());
   if (self_ == nullptr) return failure(context, Code::kFailedPrecondition, "it did not start");
@@ -270,7 +270,7 @@ Result<Catalogue> Instance::run(CallContext& context, const CollectCatalogueCall
   return catalogue;
 }
 
-// Descriptors are polled again whatever comes of the call.
+// Descriptors are polled again after every outcome of the call.
 Status Instance::run(CallContext& context, const EventsCall& call) {
   const cage_watch* const family = watch_of(module_.table());
   if (family == nullptr) return to_status(context, CAGE_UNIMPLEMENTED);

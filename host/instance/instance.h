@@ -1,4 +1,4 @@
-// One instance of a loaded module: calls its functions and turns what they return into results.
+// One instance of a loaded module: calls its functions and turns their return values into results.
 //
 // It knows nothing of threads and the core: InProcessModule runs it on a lane, a worker on its module thread. One
 // thread at a time calls its members, the module thread, but calls for different claims may overlap all calls that
@@ -71,7 +71,7 @@ class Instance {
   // Calls one function of the module. No exception leaves it [R9], and any number it returns becomes a Status.
   template <class Function>
   Status enter(const CallContext& context, Function function);
-  // The same for functions that need a created instance.
+  // Like enter(), for functions that need a created instance.
   template <class Function>
   Status enter_running(const CallContext& context, Function function);
   Status to_status(const CallContext& context, cage_status status) const;

@@ -1,4 +1,4 @@
-// Reports of health that wait for somebody, by device and cause.
+// Reports of health that wait for the host, by device and cause.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace cardcage {
 
-// Bounded whatever a module reports, also about devices that it makes up: in devices, in causes and in bytes.
+// Bounded for any reports of a module, also about devices that it makes up: in devices, in causes and in bytes.
 class KeptHealth {
  public:
   // Far more than a snapshot of kMaxDevices needs with messages of the usual length.

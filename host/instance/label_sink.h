@@ -1,5 +1,4 @@
-// Collects the labels that a module wants on the node: copies and checks each, and leaves out those that break a rule
-// [R17].
+// Collects a module's labels for the node: copies and checks each, and leaves out those that break a rule [R17].
 #pragma once
 
 #include <string>

@@ -49,7 +49,7 @@ void Lane::run(const std::shared_ptr<Shared>& shared) {
     shared->jobs.pop_front();
     lock.unlock();
     job();
-    job = nullptr;  // without the lock, which the destructors of what it owns may take
+    job = nullptr;  // without the lock, which destructors of captured objects may take
     lock.lock();
   }
   if (shared->left_alone.joinable()) shared->left_alone.detach();

@@ -26,7 +26,7 @@ class Lane {
   void post(Job job);
 
   // For a job that may never return: a thread cannot be ended from outside, and shutdown must not wait for a module.
-  // The thread goes on with the queued jobs, keeps alive what they own, and detaches itself at its end.
+  // The thread continues with the queued jobs, keeps their objects alive, and detaches itself at its end.
   void leave_alone();
 
  private:

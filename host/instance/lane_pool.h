@@ -13,7 +13,7 @@
 
 namespace cardcage {
 
-// The threads of a pool in a worker, as lists of its threads show them.
+// The name of a pool's threads in a worker, as lists of its threads show them.
 constexpr const char* kClaimThread = "module/claim";
 
 // Every job runs at once: on an idle thread or, if there is none, on a new one. Its user bounds the number of jobs.

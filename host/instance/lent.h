@@ -1,4 +1,4 @@
-// Texts of the host, and a pod, as a module sees them.
+// Lends texts of the host, and a pod, to a module.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Limits how many lines per second a module can write into the log, and tells how many were left out.
+// Limits how many lines per second a module can write into the log, and reports how many were left out.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ class LineBudget {
  public:
   struct Verdict {
     bool write = true;           // this line
-    std::uint64_t left_out = 0;  // so many lines of this flood were left out until now; 0 = nothing to say
+    std::uint64_t left_out = 0;  // lines of this flood left out so far, to be reported; 0 = none
   };
-  // Tells of 1, 10, 100, ... lines that were left out, and of all of them with the first line of another second: a
-  // flood is told of while it lasts, although nobody knows when it ends.
+  // Reports the 1st, 10th, 100th, ... line that was left out, and all of them with the first line of another second: a
+  // flood is reported while it lasts, although its end is unknown.
   Verdict take(Instant now) {
     std::uint64_t before = 0;
     if (now - second_ >= std::chrono::seconds(1)) {
@@ -34,7 +34,7 @@ class LineBudget {
   static constexpr std::uint64_t kLinesPerSecond = 100;
   Instant second_{};  // when the current second began
   std::uint64_t lines_ = 0, left_out_ = 0;
-  std::uint64_t next_word_ = 1;  // how many lines must be left out before that is told again
+  std::uint64_t next_word_ = 1;  // the count of lines left out that is reported next
 };
 
 }  // namespace cardcage

@@ -6,7 +6,7 @@
 
 namespace cardcage {
 
-// As items_of. A list without a count is a mistake, and what was declared without it says something else.
+// Like items_of. A list without a count is a mistake, and the declaration means something else without it.
 inline Result<std::span<const cage_str>> listed_words(const cage_str* words, std::uint32_t count, std::size_t max,
                                                       const char* what, const std::string& owner) {
   if (words != nullptr && count == 0)

@@ -45,7 +45,7 @@ MetricSamples MetricsSink::finish() {
 }
 
 Status MetricsSink::add(std::uint32_t metric, cage_str device_id, const cage_str* label_values, double value) {
-  if (full_) {  // a flood costs the module's time and nothing else
+  if (full_) {  // a flood costs only the module's time
     ++collected_.left_out.count;
     return std::unexpected(Error{Code::kResourceExhausted, ""});
   }
@@ -64,7 +64,7 @@ Result<MetricSample> MetricsSink::copy(std::uint32_t metric, cage_str device_id,
                 declared_.size());
   const MetricDeclaration& declared = declared_[metric];
   MetricSample sample{.metric = metric, .device_id = {}, .labels = {}, .value = value};
-  if (!std::isfinite(value)) return fail(Code::kInvalidArgument, "{} is no number: leave the sample out", value);
+  if (!std::isfinite(value)) return fail(Code::kInvalidArgument, "{} is not a number: leave the sample out", value);
   if (declared.type == MetricType::kCounter && value < 0)
     return fail(Code::kInvalidArgument, "{} is negative, and counters only rise", value);
   if (device_id.size > 0) {

@@ -27,7 +27,7 @@ class MetricsSink {
   std::uint64_t strangers() const { return guard_.strangers(); }
 
  private:
-  // Two samples are of one series if they differ in their values alone.
+  // Two samples belong to one series if they differ in their values alone.
   struct SeriesHash {
     std::size_t operator()(const MetricSample* sample) const;
   };

@@ -38,7 +38,7 @@ class SinkGuard {
   bool is_open() const { return owner_.load() == std::this_thread::get_id(); }
   const std::string& module() const { return module_; }
   const std::optional<Error>& refusal() const { return refusal_; }
-  // How many uses were refused: after the call, or from another thread.
+  // The number of refused uses: after the call, or from another thread.
   std::uint64_t strangers() const { return strangers_.load(); }
 
  private:

@@ -10,13 +10,13 @@
 
 namespace cardcage {
 
-// `Shared` is what each sink is made of besides the module's name.
+// A sink is made from the module's name and `Shared`.
 template <class Sink, class... Shared>
 class SinkPool {
  public:
   explicit SinkPool(std::string module, Shared... shared) : making_(std::move(module), shared...) {}
 
-  // [any-thread] A sink that nobody uses; give it back after its call.
+  // [any-thread] An unused sink; give it back after its call.
   Sink& take() {
     const std::lock_guard lock(mutex_);
     if (unused_.empty())

@@ -206,7 +206,7 @@ Status SnapshotSink::set_binding(cage_str device_id, const cage_binding* given) 
   };
   if (!can_bind_)
     return refuse({Code::kFailedPrecondition,
-                   "it has binding conditions, which nobody could make true: give the module " CAGE_EXT_BIND});
+                   "it has binding conditions, which the module cannot make true: give the module " CAGE_EXT_BIND});
   const auto adopted = adopt(given, "cage_binding");
   if (!adopted) return refuse(adopted.error());
   auto binding = copy_binding(*adopted);

@@ -15,7 +15,7 @@ namespace cardcage {
 
 constexpr std::size_t kMaxDevices = 10'000;
 constexpr std::size_t kMaxCounterSets = 1024;
-constexpr std::size_t kMaxCounters = 32;    // of one set, and of one entry of a device
+constexpr std::size_t kMaxCounters = 32;    // per set, and per entry of a device
 constexpr std::size_t kMaxCounterUses = 2;  // sets that one device may consume from
 constexpr std::size_t kMaxSnapshotText = 32u << 20;
 
@@ -62,14 +62,13 @@ class SnapshotSink {
   cage_snapshot_binding binding_{};
   cage_snapshot_not_offered not_offered_{};
   std::map<std::string, Device> devices_;
-  std::set<std::string> names_;  // that the module chose
+  std::set<std::string> names_;  // chosen by the module
   std::map<std::string, std::map<std::string, Quantity>> counter_sets_;
   std::map<std::string, std::vector<CounterUse>> uses_;  // by device id
   std::map<std::string, RequestPolicies> policies_;      // by device id
   std::map<std::string, Binding> bindings_;              // by device id
-  // Devices that would be offered as what they are not: with a refused use of counters they would be overcommitted,
-  // with a refused policy claims would get amounts that the device cannot give, and with a refused binding it is not
-  // ready.
+  // Devices whose offer would be wrong: with a refused use of counters they would be overcommitted, with a refused
+  // policy claims would get amounts that the device cannot give, and with a refused binding the device is not ready.
   std::set<std::string> spoiled_;
   std::map<std::string, std::string> left_out_;
   std::map<std::string, std::string> reasons_;  // why the module does not offer hardware, by its name

@@ -1,4 +1,4 @@
-// Whether what a module states about causes is what it declares [R23].
+// Compares a module's statements about causes with its declarations [R23].
 #pragma once
 
 #include <map>
@@ -13,8 +13,8 @@ class StatedCauses {
  public:
   StatedCauses(std::string module, const std::vector<CauseDeclaration>& declared);
 
-  // [any-thread] Logs a cause that is not declared, though some are; the statement counts all the same. Logs a value
-  // without a unit, and takes it away.
+  // [any-thread] Logs an undeclared cause if the module declares some; the statement counts all the same. Logs a value
+  // without a unit, and removes it.
   void check(Health& health) const;
 
  private:

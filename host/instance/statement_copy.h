@@ -1,5 +1,5 @@
-// Copies of what a module states of a claim's device, checked against the rules of ResourceClaim.status.devices
-// (KEP-4817) and of conditions (apimachinery, ValidateConditions).
+// Copies a module's statements about a claim's device, and checks them against the rules of
+// ResourceClaim.status.devices (KEP-4817) and of conditions (apimachinery, ValidateConditions).
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@
 
 namespace cardcage {
 
-constexpr std::size_t kMaxConditions = 8;  // of one device
+constexpr std::size_t kMaxConditions = 8;  // per device
 
-// Without a time. Errors name what is wrong and the remedy.
+// The copy has no time. Errors name the fault and the remedy.
 Result<DeviceCondition> copy_condition(const cage_condition* given);
 // The new condition replaces one of its type.
 Status replace_condition(std::vector<DeviceCondition>& conditions, DeviceCondition condition);

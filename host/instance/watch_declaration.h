@@ -1,4 +1,4 @@
-// What a module declares to wait for, checked [R20].
+// The events that a module declares to wait for, checked [R20].
 #pragma once
 
 #include "cardcage/module.h"

@@ -9,7 +9,7 @@
 namespace cardcage {
 namespace {
 
-// More than the host takes, so that its error can tell how much it is.
+// More than the host accepts, so that its error can tell the size.
 constexpr std::size_t kMaxCopied = 64u << 10, kMaxText = 4096;
 
 Result<std::string> copy_text(cage_str text, std::string_view what, std::size_t max = kMaxText) {

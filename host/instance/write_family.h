@@ -1,4 +1,4 @@
-// cage.write of cage_host: what it says is copied and put to the host, which checks it.
+// cage.write of cage_host: copies the module's request and passes it to the host, which checks it.
 #pragma once
 
 #include "cardcage/module.h"

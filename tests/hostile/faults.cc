@@ -88,7 +88,7 @@ std::vector<Fault> failing_calls() {
        .file = "scripted.so",
        .behave = {"reset=number"},
        .provoke = &H::reset_once,
-       .error = "it returned 4711, which is no status"},
+       .error = "it returned 4711, which is not a status"},
       {.id = "invalid_devices",
        .row = "duplicate or invalid devices",
        .file = "invalid_devices.so",

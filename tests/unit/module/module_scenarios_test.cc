@@ -99,7 +99,7 @@ TEST_P(ModuleScenarios, AFailureWithoutExplanationSaysSo) {
 TEST_P(ModuleScenarios, AnUnknownStatusIsQuoted) {
   ASSERT_TRUE(start_scripted({"reset=number"}));
   EXPECT_EQ(run(module->reset_device("dev-0", soon())).error(),
-            (Error{Code::kUnknown, "module 'm' cannot reset: it returned 4711, which is no status"}));
+            (Error{Code::kUnknown, "module 'm' cannot reset: it returned 4711, which is not a status"}));
 }
 
 TEST_P(ModuleScenarios, AnInvalidEditFailsThePrepareEvenIfTheModuleIgnoresIt) {
