@@ -18,10 +18,11 @@ std::shared_ptr<grpc::Channel> channel_to(const std::filesystem::path& socket) {
   arguments.SetMaxReceiveMessageSize(kMaxReplyBytes);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstBackoffMs);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxBackoffMs);
-  // Otherwise channels to one address share connection and back-off, and a new set inherits the broken connection.
+  // Without a local pool, channels to one address share connection and back-off, and a new set inherits the broken
+  // connection.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  // Otherwise gRPC buffers megabytes of a stream that is faster than its reader.
+  // With the probe, gRPC buffers megabytes of a stream that is faster than its reader.
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   return grpc::CreateCustomChannel("unix:" + socket.native(), grpc::InsecureChannelCredentials(), arguments);
 }

@@ -70,7 +70,7 @@ Instant DirectRegistration::maintain(StreamCount streams) {
   return next;
 }
 
-// A restarted kubelet does not know us, even if streams of its predecessor are still open.
+// A restarted kubelet does not know this daemon, even if streams of its predecessor are still open.
 void DirectRegistration::check_for_new_kubelet() {
   const auto there = socket_identity(kubelet_socket_);
   if (there == kubelet_) return;
@@ -102,7 +102,7 @@ void DirectRegistration::take_response(StreamCount streams) {
 void DirectRegistration::record_failure(const grpc::Status& status) {
   const std::string words = cut_utf8(status.error_message(), kMaxErrorText);
   switch (status.error_code()) {
-    case grpc::StatusCode::CANCELLED: break;  // by us, because there is another kubelet
+    case grpc::StatusCode::CANCELLED: break;  // cancelled by this object, because there is another kubelet
     case grpc::StatusCode::UNAVAILABLE:
       clients_.replace(used_);  // so that the next attempt dials at once
       set_view(RegistrationState::kWaiting,
@@ -110,13 +110,13 @@ void DirectRegistration::record_failure(const grpc::Status& status) {
       break;
     case grpc::StatusCode::DEADLINE_EXCEEDED:
       clients_.replace(used_);
-      set_view(
-          RegistrationState::kWaiting,
-          fmt::format("the kubelet did not answer the registration within {} s: see its log", kRegisterLimit.count()));
+      set_view(RegistrationState::kWaiting,
+               fmt::format("the kubelet did not respond to the registration within {} s: see its log",
+                           kRegisterLimit.count()));
       break;
     case grpc::StatusCode::UNIMPLEMENTED:
       set_view(RegistrationState::kRefused,
-               fmt::format("'{}' is served by something that accepts no device plugins: is it a kubelet's?",
+               fmt::format("'{}' is served by a program that accepts no device plugins: is it a kubelet's?",
                            kubelet_socket_.native()));
       break;
     default:
@@ -196,8 +196,8 @@ void DirectRegistration::call_kubelet(StreamCount streams) {
   call_->request.set_version("v1beta1");
   call_->request.set_endpoint(socket_->path().filename().native());
   call_->request.set_resource_name(options_.resource);
-  // The call ends on a thread of gRPC and is handed to the core with all that it owns: a channel that is destroyed
-  // on that thread would wait for the thread itself.
+  // The call ends on a thread of gRPC and is handed to the core with all that it owns: a channel that is destroyed on
+  // that thread would wait for the thread itself.
   auto ended = [this, call = call_](const grpc::Status& status) mutable {
     asio::post(host_.core, [this, call = std::move(call), status] {
       call->result = status;

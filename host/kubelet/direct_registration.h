@@ -1,4 +1,4 @@
-// Registering a resource with a call on the kubelet's own socket, <device_plugins_dir>/kubelet.sock.
+// Registers a resource with a call on the kubelet's own socket, <device_plugins_dir>/kubelet.sock.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace cardcage {
 
-// The kubelet calls back on our socket before it answers Register, then opens ListAndWatch. It forgets the resource
+// The kubelet calls back on our socket before it responds to Register, then opens ListAndWatch. It forgets the resource
 // when that stream ends or when it restarts, and removes all sockets of the folder when it starts.
 //
 // A socket path is used for one successful registration only. Kubelets tell registrations apart by the name of the
@@ -25,7 +25,7 @@ class DirectRegistration final : public Registration {
   struct Options {
     std::string resource;
     std::filesystem::path folder;
-    std::string nonce;  // of the server, part of the names of its sockets
+    std::string nonce;  // identifies the server; part of its sockets' names
   };
   // `clients` outlives it. A set of clients that did not reach the kubelet, or that reached an earlier one, is
   // replaced.
@@ -56,20 +56,20 @@ class DirectRegistration final : public Registration {
   const Options options_;
   const std::filesystem::path kubelet_socket_;
   std::unique_ptr<SocketListener> socket_;
-  unsigned sockets_ = 0;      // made so far
+  unsigned sockets_ = 0;      // number of sockets made
   bool socket_used_ = false;  // a registration with it has succeeded
 
   std::optional<SocketIdentity> kubelet_;
   Silence silence_;
-  std::shared_ptr<const KubeletClients> used_;  // by the last call
+  std::shared_ptr<const KubeletClients> used_;  // clients of the last call
   std::shared_ptr<Call> call_;                  // the open call; null if there is none
 
-  std::uint64_t streams_opened_ = 0;  // as last seen
+  std::uint64_t streams_opened_ = 0;  // at the last look
   Instant stream_opened_at_{};
   bool stream_open_ = false;
   std::optional<Instant> stream_deadline_;  // for the stream that follows a registration
   std::optional<Instant> next_call_;
-  bool must_call_ = false;  // even while a stream is open
+  bool must_call_ = false;  // also while a stream is open
   Backoff backoff_;
   RegistrationView view_;
   Wakeup ended_;

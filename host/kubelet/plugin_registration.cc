@@ -72,7 +72,7 @@ grpc::Service* PluginRegistration::service() { return service_.get(); }
 void PluginRegistration::reset() { view_ = {RegistrationState::kWaiting, "", clock_.wall()}; }
 
 void PluginRegistration::record(RegistrationState state, std::string error) {
-  // Probes and cagectl call GetInfo, too; that does not undo what the kubelet has reported.
+  // Probes and cagectl call GetInfo, too; such a call does not undo the kubelet's report.
   if (state == RegistrationState::kAsked && view_.state != RegistrationState::kWaiting) return;
   view_ = {state, std::move(error), clock_.wall()};
   if (state == RegistrationState::kRegistered)

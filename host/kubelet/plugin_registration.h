@@ -12,21 +12,21 @@ namespace cardcage {
 
 enum class RegistrationState : std::uint8_t {
   kWaiting,     // no kubelet has asked yet
-  kAsked,       // GetInfo was answered
+  kAsked,       // GetInfo has been called
   kRegistered,  // the kubelet accepted
   kRefused,     // the kubelet refused: see error
 };
 std::string_view to_string(RegistrationState state);
 
-// What operators see of a registration.
+// The state of a registration for operators.
 struct RegistrationView {
   RegistrationState state = RegistrationState::kWaiting;
   std::string error;  // as the kubelet worded it
   std::chrono::system_clock::time_point since;
 };
 
-// We are the server: the kubelet finds the socket, calls GetInfo, picks the first version of our list that it knows,
-// and reports the outcome.
+// The daemon is the server: the kubelet finds the socket, calls GetInfo, picks the first version of our list that it
+// knows, and reports the outcome.
 class PluginRegistration {
  public:
   // `changed` is called on the core after the view has changed.
@@ -39,7 +39,7 @@ class PluginRegistration {
   grpc::Service* service();
   // [core]
   const RegistrationView& view() const { return view_; }
-  // Forgets what a kubelet said, because the socket is made anew.
+  // Forgets the kubelet's report, because the socket is made anew.
   void reset();
 
  private:

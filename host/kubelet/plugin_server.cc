@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Open calls fail this long before the deadline of a stop, so that the kubelet still receives why.
+// Open calls fail this long before the deadline of a stop, so that the kubelet still receives the reason.
 constexpr milliseconds kCloseReserve{500}, kMinGrace{100};
 
 }  // namespace

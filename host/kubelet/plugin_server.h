@@ -1,4 +1,4 @@
-// What the kubelet-facing servers of a driver and of a resource have in common: their life from start to stop.
+// The common part of the kubelet-facing servers of a driver and of a resource: their life from start to stop.
 #pragma once
 
 #include "host/core/folder_watch.h"
@@ -18,7 +18,7 @@ class PluginServer {
   PluginServer(const PluginServer&) = delete;
   PluginServer& operator=(const PluginServer&) = delete;
 
-  // Withdraws the server, lets the open calls end, ends the rest before `deadline` and returns when nothing is left.
+  // Withdraws the server, lets the open calls end, ends the others before `deadline` and returns when nothing is left.
   Task<void> stop(Instant deadline);
 
  protected:
@@ -26,11 +26,11 @@ class PluginServer {
   void start();
   void wake() { wake_.wake(); }
 
-  // Makes missing sockets and does what is due for the registration; returns when to call it again at the latest.
+  // Makes missing sockets and takes due steps of the registration; returns the latest time of the next call.
   virtual Instant maintain() = 0;
   // Serves the streams until withdraw() closes them.
   virtual Task<void> run_streams() = 0;
-  // Takes the sockets away and closes the streams, so that the kubelet lets go of this instance before another one
+  // Removes the sockets and closes the streams, so that the kubelet releases this instance before another one
   // registers.
   virtual Task<void> withdraw() = 0;
   // Refuses new calls and waits for the open ones; those still open at `deadline` fail.

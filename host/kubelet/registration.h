@@ -1,4 +1,4 @@
-// How a resource is made known to the kubelet.
+// Makes a resource known to the kubelet.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@
 namespace cardcage {
 
 constexpr std::chrono::seconds kSocketCheckInterval{1};  // inotify does not see a new mount over a folder
-constexpr std::chrono::seconds kSteadyStream{10};        // a stream that lasts this long was no failure
+constexpr std::chrono::seconds kSteadyStream{10};        // a stream that lasts this long has not failed
 
 // The ListAndWatch streams of a resource: the kubelet's side of a registration.
 struct StreamCount {
@@ -28,16 +28,16 @@ struct StreamCount {
 // so that no event has to be seen.
 class Registration {
  public:
-  // What it needs from the server around it.
+  // The registration's access to the server around it.
   struct Host {
     asio::io_context& core;
     Clock& clock;
     std::function<void(UniqueFd)> adopt;  // serves a connection
-    std::function<void()> wake;           // asks for another maintain()
+    std::function<void()> wake;           // requests another maintain()
   };
   virtual ~Registration() = default;
 
-  // Does what is due; returns when to call it again if nothing happens before.
+  // Takes due steps; returns the time of the next call if nothing happens before.
   virtual Instant maintain(StreamCount streams) = 0;
   // Makes the kubelet learn of the resource anew although nothing is wrong. The caller has ended the streams.
   virtual void restart() = 0;
@@ -49,12 +49,12 @@ class Registration {
   virtual std::filesystem::path socket() const = 0;  // empty = none
 };
 
-// Opens the socket on which the kubelet calls a resource; logs what is in the way.
+// Opens the socket on which the kubelet calls a resource; logs an obstacle.
 Result<std::unique_ptr<SocketListener>> open_resource_socket(const Registration::Host& host,
                                                              const std::string& resource, std::filesystem::path path,
                                                              mode_t folder_mode);
 
-// Notices once that the kubelet has been silent for long.
+// Reports once that the kubelet has been silent for long.
 class Silence {
  public:
   explicit Silence(Instant now) : since_(now) {}

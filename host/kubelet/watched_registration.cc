@@ -47,11 +47,11 @@ WatchedRegistration::Stage WatchedRegistration::stage(StreamCount streams) const
   return Stage::kWaiting;
 }
 
-// How long the kubelet may stay in the stage before the socket is made anew.
+// The time that the kubelet may stay in the stage before the socket is made anew.
 Duration WatchedRegistration::stage_limit() {
   switch (stage_) {
     case Stage::kWatched: return Duration::max();
-    // A kubelet that has restarted comes by itself.
+    // A kubelet that has restarted reads the folder by itself.
     case Stage::kLost:
       return socket_identity(options_.kubelet_socket) == kubelet_ ? after_loss_.next() : Duration(kOfferLimit);
     case Stage::kAsked: return kAskedLimit;
@@ -90,7 +90,7 @@ Instant WatchedRegistration::maintain(StreamCount streams) {
     log(LogLevel::kWarn, "no kubelet has asked for the resource: is node.kubelet_root the kubelet's --root-dir?",
         {{"resource", options_.resource}, {"socket", options_.socket.native()}});
   if (stage_ == Stage::kWatched) return now + kSocketCheckInterval;
-  // The limit counts only while a kubelet runs, and one that has just started looks into the folder by itself.
+  // The limit counts only while a kubelet runs, and one that has just started reads the folder by itself.
   const bool lives = is_served(options_.kubelet_socket);
   if (!std::exchange(kubelet_lives_, lives) || !lives) {
     stage_since_ = now;

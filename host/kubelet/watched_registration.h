@@ -1,4 +1,4 @@
-// Letting the kubelet find a resource by a socket in <kubelet_root>/plugins_registry.
+// Lets the kubelet find a resource by a socket in <kubelet_root>/plugins_registry.
 #pragma once
 
 #include <optional>
@@ -32,7 +32,7 @@ class WatchedRegistration final : public Registration {
   std::filesystem::path socket() const override { return socket_ ? socket_->path() : std::filesystem::path(); }
 
  private:
-  // How far the registration is. Every stage but the first has a limit, after which the socket is made anew.
+  // The progress of the registration. Every stage but the first has a limit, after which the socket is made anew.
   enum class Stage : std::uint8_t { kWatched, kWaiting, kAsked, kRefused, kUnwatched, kLost };
   Stage stage(StreamCount streams) const;
   Duration stage_limit();
@@ -41,7 +41,7 @@ class WatchedRegistration final : public Registration {
   PluginRegistration& registration_;
   const Options options_;
   std::unique_ptr<SocketListener> socket_;
-  std::string error_;                      // why it could not be opened
+  std::string error_;                      // why the socket could not be opened
   std::uint64_t opened_before_ = 0;        // streams opened before the socket was made
   std::uint64_t opened_seen_ = 0;          // streams opened before the last maintain()
   std::optional<SocketIdentity> kubelet_;  // when a stream was last opened
@@ -49,7 +49,7 @@ class WatchedRegistration final : public Registration {
   Stage stage_ = Stage::kWaiting;
   Instant stage_since_{};
   Duration stage_limit_{};
-  int offers_ = 0;  // without success since the last stream
+  int offers_ = 0;  // unsuccessful ones since the last stream
   Backoff after_loss_;
   Silence silence_;
 };
