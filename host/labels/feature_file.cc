@@ -11,9 +11,9 @@ namespace {
 
 // MaxFeatureFileSize of NFD's source/local/local.go.
 constexpr std::size_t kMaxFile = 65536;
-// The process of NFD that reads it has another user.
+// NFD's process, which reads the file, runs as another user.
 constexpr mode_t kMode = 0644;
-// For NFD a comment, for the next daemon the module of the labels below.
+// For NFD a comment, for the next daemon the module of the labels that follow.
 constexpr std::string_view kModule = "# module ";
 
 }  // namespace

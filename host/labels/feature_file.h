@@ -1,4 +1,4 @@
-// The labels that modules want on the node, handed to Node Feature Discovery as one feature file:
+// Passes the labels that modules report for the node to Node Feature Discovery, as one feature file:
 // https://kubernetes-sigs.github.io/node-feature-discovery/stable/usage/customization-guide.html#local-feature-source
 #pragma once
 
@@ -22,14 +22,14 @@ struct ModuleLabels {
 };
 
 struct FeatureText {
-  std::string text;  // empty if there is no label
+  std::string text;  // empty without labels
   std::size_t labels = 0;
-  std::vector<std::string> left_out;  // and why
+  std::vector<std::string> left_out;  // labels and the reasons
 };
 // The labels of each module follow a comment with its name. If two want different values of one label, the first by
 // name wins. NFD ignores files of more than 64 KiB, so labels beyond that are left out.
 FeatureText feature_text(std::vector<ModuleLabels> modules);
-// The labels of each module in such a text. Lines that it does not know are left out.
+// The labels of each module in such a text. Unknown lines are left out.
 std::map<std::string, NodeLabels> labels_in(std::string_view text);
 
 // [core] The file outlives the daemon, so that labels stay while it restarts.
@@ -38,12 +38,12 @@ class FeatureFile {
   // `folder` is the features.d of NFD; empty = no labels. `instance` as in the configuration.
   FeatureFile(const std::filesystem::path& folder, const std::string& instance);
 
-  // Writes the labels of all modules, those that the previous daemon wrote of a module that is not known yet, if the
-  // file has others, or removes the file if there are none. To be repeated, because the folder may come, be full or
-  // lose the file.
+  // Writes the labels of all modules if the file has others, or removes the file if there are none. A module that is
+  // not known yet keeps the labels that the previous daemon wrote. Call it repeatedly, because the folder may appear,
+  // be full or lose the file.
   void update(std::vector<ModuleLabels> modules);
 
-  // "written"; "absent" without the folder; "failing". Nothing as long as there are no labels.
+  // "written"; "absent" without the folder; "failing". Nothing without labels.
   const std::optional<Condition>& condition() const { return condition_; }
 
  private:
@@ -52,9 +52,9 @@ class FeatureFile {
 
   const std::filesystem::path path_;  // empty = none
   std::optional<Condition> condition_;
-  std::string last_;  // that was written
-  // What the previous daemon wrote, by module, until the module is known or not among the others. Nothing before the
-  // first update.
+  std::string last_;  // the text last written
+  // The labels that the previous daemon wrote, by module, until the module is known or not among the others. Nothing
+  // before the first update.
   std::optional<std::map<std::string, NodeLabels>> previous_;
 };
 
