@@ -1,4 +1,4 @@
-// Damaged files are kept for people to look at, under a name that nobody reads again.
+// Keeps damaged files for people to look at, under a name that no program reads again.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// The edits of recorded devices, to be combined.
+// Collects the edits of recorded devices, to combine them.
 #pragma once
 
 #include <vector>

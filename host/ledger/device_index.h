@@ -12,15 +12,15 @@
 
 namespace cardcage {
 
-// By the module's id for the device, and by its name in the module and at the driver.
+// Indexed by the module's id for the device, and by its name in the module and at the driver.
 class DeviceIndex {
  public:
   using Records = std::vector<std::shared_ptr<const ClaimRecord>>;
 
   void add(const std::shared_ptr<const ClaimRecord>& record);
-  // The record that was added, and not a copy of it.
+  // Takes the record that was added, not a copy of it.
   void remove(const std::shared_ptr<const ClaimRecord>& record);
-  // Each record once, in the order of keys.
+  // Returns each record once, in the order of keys.
   Records find(std::string_view module, std::string_view device_id, std::string_view driver,
                std::string_view device) const;
 

@@ -9,8 +9,8 @@ namespace cardcage {
 namespace {
 
 constexpr std::size_t kMaxUnwrittenEvents = 1'000;
-// Beyond, all causes are written instead of those that changed: a full disk must not make us remember what was
-// forgotten meanwhile.
+// Beyond this number, all causes are written instead of the changed ones: a full disk must not make the daemon remember
+// causes that were forgotten meanwhile.
 constexpr std::size_t kMaxUnwrittenCauses = 10'000;
 
 // `before` is null if nothing was known of the cause.
@@ -177,7 +177,7 @@ void HealthRecords::finish(const Status& written) {
 
 void HealthRecords::finish(const HealthChanges::Cordon& change, const Status& written, bool given_up) {
   if (!written) return;
-  if (given_up) {  // the disk has it all the same, so the cordon before is written again
+  if (given_up) {  // the disk has it all the same, so the previous cordon is written again
     const auto before = cordons_.find(change.device);
     auto record = before == cordons_.end() ? std::nullopt : std::optional(before->second);
     waiting_.push_back({HealthChanges::Cordon{change.device, std::move(record)}, OneShot<Status>(core_)});
@@ -189,7 +189,7 @@ void HealthRecords::finish(const HealthChanges::Cordon& change, const Status& wr
   }
 }
 
-// One that was given up counts: the next daemon finds it.
+// A given up reset counts: the next daemon finds it.
 void HealthRecords::finish(const ResetRecord& record, const Status& written, bool) {
   if (!written) return;
   std::erase_if(resets_, [&](const ResetRecord& old) { return old.time < record.time - kResetPeriod; });

@@ -1,4 +1,4 @@
-// The health of devices, in the ledger's file: what of it outlives the daemon.
+// The part of devices' health that outlives the daemon, in the ledger's file.
 #pragma once
 
 #include <deque>
@@ -19,13 +19,13 @@ namespace cardcage {
 
 class Ledger;
 
-// [core] Changes go with the ledger's next transaction. A cause that changes several times before is written once, as
-// it is then. What could not be written waits for the next change. A cause that gets worse is synced, as cordons and
-// resets are: a fault that ends the node must not be forgotten. The rest survives a crash of the node only once the
-// kernel has written it.
+// [core] Changes go with the ledger's next transaction. A cause that changes several times before is written once, in
+// its last state. Changes that could not be written wait for the next one. A cause that gets worse is synced, as
+// cordons and resets are: a fault that ends the node must not be forgotten. Other changes survive a crash of the node
+// only once the kernel has written them.
 class HealthRecords final : public HealthStore {
  public:
-  // Owned by the ledger, which is used once it is complete.
+  // Owned by the ledger, and uses it only once the ledger is complete.
   HealthRecords(asio::io_context& core, Ledger& ledger, LoadedHealth loaded);
 
   std::vector<CauseRecord> causes(const std::string& module) const override;
@@ -34,18 +34,19 @@ class HealthRecords final : public HealthStore {
 
   void keep(CauseRecord record) override;
   void forget(const DeviceKey& device, const std::string& cause) override;
-  // These begin at the call, not when the task is awaited. A cordon changes once that is on the disk. It stays as it
-  // was if that fails, or is not done after some seconds, even if the disk takes the change later.
+  // These begin at the call, not when the task is awaited. A cordon changes once the change is on the disk. It stays
+  // unchanged if that fails, or is not done after some seconds, even if the disk takes the change later.
   Task<Status> keep(CordonRecord record) override;
   Task<Status> forget_cordon(DeviceKey device) override;
   Task<Status> keep(ResetRecord record) override;
-  // Of the events that the disk does not take, the newest 1,000 are kept.
+  // Keeps the newest 1,000 events that the disk does not take.
   void note(HealthEvent event) override;
   Task<Result<std::vector<HealthEvent>>> health_history(HealthQuery query) override;
 
-  // For the ledger: whether something has changed since the last take().
+  // For the ledger: true if something has changed since the last take().
   bool changed() const { return changed_; }
-  // All that is not in the file yet. The ledger writes it and then calls finish(), before the next take().
+  // Returns all changes that are not in the file yet. The ledger writes them and then calls finish(), before the next
+  // take().
   std::shared_ptr<const HealthChanges> take();
   void finish(const Status& written);
 
@@ -74,12 +75,12 @@ class HealthRecords final : public HealthStore {
 
   bool changed_ = false;
   std::set<CauseKey> unwritten_causes_;
-  bool all_unwritten_ = false;  // of the causes
-  bool worse_ = false;          // a cause than the disk knows
+  bool all_unwritten_ = false;  // all causes are unwritten
+  bool worse_ = false;          // a cause is worse than the disk knows
   std::deque<HealthEvent> unwritten_events_;
   std::vector<Waiting> waiting_;
   std::shared_ptr<const HealthChanges> writing_;
-  std::vector<Waiting> written_soon_;  // go with `writing_`
+  std::vector<Waiting> written_soon_;  // written with `writing_`
 };
 
 }  // namespace cardcage

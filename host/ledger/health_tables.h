@@ -13,18 +13,18 @@
 
 namespace cardcage {
 
-// What one transaction writes.
+// The content of one transaction.
 struct HealthChanges {
   struct Cause {
     DeviceKey device;
     std::string cause;
-    std::optional<CauseRecord> record;  // nothing = it is forgotten
+    std::optional<CauseRecord> record;  // nothing = the cause is forgotten
   };
   struct Cordon {
     DeviceKey device;
     std::optional<CordonRecord> record;
   };
-  bool all_causes = false;  // `causes` replace all that are in the file
+  bool all_causes = false;  // `causes` replace all causes in the file
   std::vector<Cause> causes;
   std::vector<Cordon> cordons;
   std::vector<ResetRecord> resets;
@@ -55,7 +55,7 @@ class HealthTables {
   ~HealthTables();
 
   Result<LoadedHealth> load() const;
-  // Within the caller's transaction.
+  // Writes within the caller's transaction.
   Status apply(const HealthChanges& changes);
   Result<std::vector<HealthEvent>> history(const HealthQuery& query) const;
 

@@ -1,5 +1,5 @@
-// Who held which device, and from when to when: one row per device of every released claim, and per pod that a device
-// of a resource was handed out to.
+// The holders of devices, with the times of begin and end: one row per device of every released claim, and per pod that
+// a device of a resource was handed out to.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@ struct HistoryEntry {
 // The row of a holder: its pod stands for the claim, its container for the request.
 HistoryEntry history_entry(const ClaimRecord& record, const ModulePart& part, const HeldDevice& device,
                            const Holder& holder, WallTime released);
-// The rows of a claim, or of all holders of its device. None if it was never prepared, because it may have held
+// The rows of a claim, or of all holders of its device. Empty if it was never prepared, because it may have held
 // nothing.
 std::vector<HistoryEntry> history_of(const ClaimRecord& record, WallTime released);
 

@@ -19,7 +19,7 @@ namespace cardcage {
 namespace {
 
 constexpr std::size_t kShortenAbove = 1u << 20;
-// How much of a rewrite one change does: less than a millisecond of work.
+// The part of a rewrite that one change does: less than a millisecond of work.
 constexpr std::size_t kStepBytes = 64u << 10;
 // Each sign has a record after it, which is only a key for a settled claim. Before the record of a released one is the
 // time in milliseconds.
@@ -47,14 +47,14 @@ Status write_line(const UniqueFd& file, std::size_t& size, std::string_view line
   return fail_errno(error, "write");
 }
 
-// Whether the open file or folder is what the path names.
+// True if the path leads to the open file or folder.
 bool is_at(const UniqueFd& fd, const std::filesystem::path& path) {
   struct stat opened{}, there{};
   return ::fstat(fd.get(), &opened) == 0 && ::stat(path.c_str(), &there) == 0 && opened.st_dev == there.st_dev &&
          opened.st_ino == there.st_ino;
 }
 
-// Whether its name was removed, or given to another file.
+// True if the file's name was removed, or given to another file.
 bool has_lost_its_name(const UniqueFd& file) {
   struct stat status{};
   return ::fstat(file.get(), &status) != 0 || status.st_nlink == 0;
@@ -76,7 +76,7 @@ Result<Intents> Intents::open(std::filesystem::path file, std::string boot_id, W
   return intents;
 }
 
-// A readable file serves as it is where there is no space for a shorter one.
+// Without space for a shorter file, a readable one is used as it is.
 Status Intents::start_journal(bool readable) {
   const Status rewritten = rewrite();
   if (rewritten || !readable) return rewritten;
@@ -107,12 +107,12 @@ Status Intents::restore() {
   if (!is_at(lock_, file_.parent_path()))
     if (auto locked = lock_folder(); !locked) return locked;
   if (auto written = rewrite(); !written) return written;
-  log(LogLevel::kWarn, "wrote the latest changes of claims again; somebody had removed their file",
+  log(LogLevel::kWarn, "wrote the latest changes of claims again; their file had been removed",
       {{"file", file_.native()}, {"claims", entries_.size()}});
   return {};
 }
 
-// Whether it is a file of this boot that was not set aside; then `size_` is that of its complete lines.
+// True if it is a file of this boot that was not set aside; then `size_` is the size of its complete lines.
 Result<bool> Intents::read(WallTime now) {
   std::error_code unknown;
   if (!std::filesystem::exists(file_, unknown)) return false;
@@ -206,11 +206,11 @@ void Intents::clear(const std::vector<ClaimKey>& claims) {
 }
 
 Status Intents::append(std::string_view line) {
-  // For each line, so without a walk along the path, which would cost more than the write.
+  // Checked for each line, so without a walk along the path, which would cost more than the write.
   if (has_lost_its_name(journal_))
     if (auto there = restore(); !there) return there;
   auto written = write_line(journal_, size_, line);
-  if (!written && successor_) {  // it may have taken the space
+  if (!written && successor_) {  // the successor may have taken the space
     give_up_successor();
     written = write_line(journal_, size_, line);
   }
@@ -218,7 +218,7 @@ Status Intents::append(std::string_view line) {
   return with_remedy(within(written.error(), "cannot write '{}'", file_.native()).error());
 }
 
-// Does a part of a rewrite, after each change: a large one must not hold the core up. A failed one costs only space.
+// Does a part of a rewrite after each change: a large rewrite must not hold up the core. A failed one costs only space.
 void Intents::shorten(std::string_view line) {
   if (!successor_ && size_ <= shorten_above_) return;
   Status done = successor_ ? write_line(successor_->file, successor_->size, line) : begin_successor();
@@ -239,7 +239,7 @@ Status Intents::begin_successor() {
   return write_line(successor_->file, successor_->size, boot_id_ + "\n");
 }
 
-// At least `budget` bytes of them, if there are as many.
+// Copies at least `budget` bytes of the entries, if there are as many.
 Status Intents::copy_entries(std::size_t budget) {
   auto entry = successor_->last ? entries_.upper_bound(*successor_->last) : entries_.begin();
   const std::size_t enough = successor_->size + std::min(budget, std::numeric_limits<std::size_t>::max() / 2);
@@ -260,14 +260,14 @@ Status Intents::take_successor() {
   return {};
 }
 
-// Tries again once the journal has grown as much again.
+// The next attempt follows once the journal has grown as much again.
 void Intents::give_up_successor() {
   ::unlink(successor_file_.c_str());
   successor_.reset();
   shorten_above_ = size_ + std::max(kShortenAbove, bytes_);
 }
 
-// All at once.
+// Rewrites the journal in one step.
 Status Intents::rewrite() {
   auto done = begin_successor();
   if (done) done = copy_entries(std::numeric_limits<std::size_t>::max());

@@ -1,9 +1,9 @@
-// What the ledger's file does not say yet: which claims are in doubt, because a module may be preparing or releasing
-// their devices, and how such calls ended.
+// Changes that are not in the ledger's file yet: the claims in doubt, because a module may be preparing or releasing
+// their devices, and the outcomes of such calls.
 //
-// The kubelet gets its response once this is written. It has to outlive this process but not the node, whose boot
-// resets the hardware. So it goes to a file on a tmpfs, which the core writes by itself within microseconds, without
-// waiting for a disk or another thread.
+// The kubelet gets its response once a change is written here. The change has to outlive this process but not the node,
+// whose boot resets the hardware. So it goes to a file on a tmpfs, which the core writes by itself within microseconds,
+// without waiting for a disk or another thread.
 #pragma once
 
 #include <filesystem>
@@ -24,8 +24,8 @@ class Intents {
  public:
   struct Entry {
     std::shared_ptr<const ClaimRecord> record;
-    std::optional<WallTime> released = {};  // when the claim gave its devices back
-    std::size_t bytes = 0;                  // as a line
+    std::optional<WallTime> released = {};  // the time when the claim gave its devices back
+    std::size_t bytes = 0;                  // size of its line
   };
   using Entries = std::map<ClaimKey, Entry>;
 
@@ -39,10 +39,10 @@ class Intents {
   // Replaces the claim's earlier entry.
   Status set(std::shared_ptr<const ClaimRecord> record);
   Status set_released(std::shared_ptr<const ClaimRecord> record, WallTime when);
-  // The ledger's file says all about these claims.
+  // Removes claims whose changes are all in the ledger's file.
   void clear(const std::vector<ClaimKey>& claims);
-  // Writes the file again if somebody removed or replaced it, with its folder if need be. kAborted if another process
-  // uses a new folder of that name.
+  // Writes the file again if it was removed or replaced, with its folder if need be. kAborted if another process uses a
+  // new folder of that name.
   Status restore();
 
  private:

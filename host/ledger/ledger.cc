@@ -9,12 +9,13 @@
 namespace cardcage {
 namespace {
 
-// Long enough for the kubelet's call that made the change to end first, and short enough for a crash of the node.
+// Long enough for the kubelet's call that made the change to end first, and short enough to lose little in a crash of
+// the node.
 constexpr Duration kWriteDelay = std::chrono::milliseconds(10);
 constexpr Duration kFirstRetry = std::chrono::seconds(1), kLongestRetry = std::chrono::seconds(30);
-// More than a node has pods. A disk that stays full must not fill the memory.
+// A limit above the number of a node's pods. A disk that stays full must not fill the memory.
 constexpr std::size_t kMaxUnwritten = 1000;
-// Some hundred claims with as much state as a module may have.
+// The size of some hundred claims with as much state as a module may have.
 constexpr std::size_t kMaxUnwrittenBytes = 16u << 20;
 
 }  // namespace
@@ -52,7 +53,7 @@ Ledger::Ledger(asio::io_context& core, Clock& clock, LedgerOptions options, std:
       hung_soon_(core, clock),
       retry_(kFirstRetry, kLongestRetry, options_.boot_id) {}
 
-// The file may lack the last changes of each claim, and never has later ones.
+// The file may lack the last changes of each claim, and never has newer ones.
 void Ledger::adopt_intents() {
   std::vector<ClaimKey> settled;
   for (const auto& [key, entry] : intents_.entries()) {
@@ -100,7 +101,7 @@ void Ledger::set(std::shared_ptr<const ClaimRecord> record) {
   set(key, std::move(record));
 }
 
-// A claim that is being prepared already may change, and a claim that is released frees what it takes.
+// A claim that is being prepared already may change, and a release frees the devices that a claim takes.
 Status Ledger::intend(ClaimRecord record) {
   const auto known = find(record.key());
   if (record.phase != ClaimPhase::kUnpreparing && (!known || known->phase != record.phase))
@@ -171,7 +172,7 @@ void Ledger::write_next() {
   });
 }
 
-// The backlog of a full disk may be too much for a transaction that would fit without it.
+// Splits the batch if needed: the backlog of a full disk may be too much for one transaction.
 Ledger::Written Ledger::write(const Batch& batch) const {
   const auto before_commit = [&] {
     if (options_.fault && !batch.changes.empty()) options_.fault(FaultPoint::kBeforeCommit);
@@ -204,7 +205,7 @@ void Ledger::finish(const Batch& batch, const Written& written) {
     write_soon();
 }
 
-// A claim that changed again since then is still to be written.
+// A claim that changed again since the write began still waits to be written.
 void Ledger::settle(const Batch& written) {
   std::vector<ClaimKey> settled;
   for (const LedgerChange& change : written.changes) {

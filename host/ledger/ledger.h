@@ -1,8 +1,8 @@
-// The record of what is prepared for which claim, and of the health of devices.
+// The records of claims with their prepared devices, and of the health of devices.
 //
 // The core owns the current state, all of it in memory: reads never touch the disk. A change of a claim is in Intents
-// at once, where it survives this process, and soon afterwards in the ledger's file, where it survives the node. Nobody
-// waits for the file: the changes of some milliseconds share a transaction on the writer thread.
+// at once, where it survives this process, and soon afterwards in the ledger's file, where it survives the node. No
+// caller waits for the file: the changes of some milliseconds share a transaction on the writer thread.
 #pragma once
 
 #include <boost/asio/thread_pool.hpp>
@@ -27,14 +27,14 @@ namespace cardcage {
 struct LedgerOptions {
   std::filesystem::path file;
   std::filesystem::path intents;     // on a tmpfs
-  std::filesystem::path cdi_folder;  // what a lost file is rebuilt from
+  std::filesystem::path cdi_folder;  // source for the rebuild of a lost file
   std::string boot_id;
   HistoryBounds history;
   HistoryBounds health_history = kHealthHistory;
   FaultHook fault;
 };
 
-// From /proc/sys/kernel/random/boot_id.
+// Reads /proc/sys/kernel/random/boot_id.
 Result<std::string> read_boot_id();
 
 class Ledger {
@@ -45,7 +45,7 @@ class Ledger {
   // one. kFailedPrecondition for a file of a newer cardcage, kAborted while another process has it. The clock outlives
   // the ledger.
   static Result<std::unique_ptr<Ledger>> open(asio::io_context& core, Clock& clock, LedgerOptions options);
-  // Writes what is queued. Nobody waits for a change any more.
+  // Writes the queued changes. No caller waits for a change any more.
   ~Ledger();
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
@@ -54,7 +54,7 @@ class Ledger {
   const Claims& claims() const { return claims_; }
   std::shared_ptr<const ClaimRecord> find(const ClaimKey& key) const;
   // Claims whose records have the device: by the module's id for it, or by its name in the module or at the driver, in
-  // any pool. Whether they have the hardware is for host/claim/conflicts.h to say.
+  // any pool. host/claim/conflicts.h decides whether they have the hardware.
   DeviceIndex::Records holders(const std::string& module, const std::string& device_id, const std::string& driver,
                                const std::string& device) const {
     return by_device_.find(module, device_id, driver, device);
@@ -64,7 +64,7 @@ class Ledger {
   // [core] Call it before a module call for the claim. The claim is in doubt, even after a kill -9, until put() or
   // release(). Fails for a further claim while there is a refusal().
   Status intend(ClaimRecord record);
-  // [core] Writes the file of Intents again if somebody removed it.
+  // [core] Writes the file of Intents again if it was removed.
   Status restore_intents() { return intents_.restore(); }
 
   // [core] A module holds the claim, or has released it. Both are visible, and survive this process, when they return.
@@ -72,22 +72,23 @@ class Ledger {
   // written, they wait and are tried again; see refusal().
   Status put(ClaimRecord record, Durability durability = Durability::kNode);
   Status release(const ClaimKey& key, WallTime when, Durability durability = Durability::kNode);
-  // Who uses a held device, which the kubelet tells again if it is lost. It is in the file alone, as soon as put() is.
-  // `left` are holders that are no longer in the record; they go to the history.
+  // Stores the users of a held device; the kubelet tells them again if they are lost. Only the file has them, as soon
+  // as it has a put(). `left` are former holders, which go to the history.
   void note(ClaimRecord record, std::vector<HistoryEntry> left = {});
   Task<Result<std::vector<HistoryEntry>>> history(HistoryQuery query);
 
-  // [core] Written with the same transactions, but what fails of it does not hold changes of claims up.
+  // [core] Written with the same transactions, but a failure here does not hold up changes of claims.
   HealthRecords& health() { return health_; }
 
   // [core] For status and metrics.
   bool rebuilt() const { return rebuilt_; }  // from CDI files, at this start
   // The error of the last transaction if it failed, or of one that has run for seconds: then the disk hangs.
   std::optional<Error> last_error() const;
-  // Why no further claim is prepared: the disk hangs, or too much waits for it. Claims that are known can be released.
+  // The reason why no further claim is prepared: the disk hangs, or too much waits for it. Known claims can still be
+  // released.
   std::optional<Error> refusal() const;
   std::uint64_t transactions() const { return transactions_; }
-  std::size_t unwritten() const;  // changes
+  std::size_t unwritten() const;  // number of changes
 
  private:
   friend class HealthRecords;
@@ -112,8 +113,8 @@ class Ledger {
   void write_soon();
   void write_next();
   Written write(const Batch& batch) const;
-  // Runs `query` on the writer thread, after the transactions that write what is known now: the one that is under way,
-  // and the one that what waits behind it needs. Fails when the disk takes too long.
+  // Runs `query` on the writer thread, after the transactions with the changes that are known now: the one in progress,
+  // and one for the changes that wait behind it. Fails when the disk takes too long.
   template <class T>
   Task<Result<T>> read(std::function<Result<T>(const LedgerStore&)> query) {
     if (hung()) co_return hang();
@@ -140,7 +141,7 @@ class Ledger {
   std::unexpected<Error> hang() const;
   void watch_disk();
 
-  // A write that takes so long will not end soon. A disk that is only busy takes less.
+  // A write that takes longer will not end soon. A disk that is only busy takes less.
   static constexpr Duration kHung = std::chrono::seconds(5);
 
   asio::io_context& core_;

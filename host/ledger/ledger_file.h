@@ -1,4 +1,4 @@
-// Opens the ledger's file, whatever state the file is in.
+// Opens the ledger's file in any state.
 #pragma once
 
 #include <filesystem>
@@ -20,9 +20,9 @@ struct OpenedLedger {
 };
 
 // Sets a damaged file aside and creates a new one, and a damaged claim in an intact file likewise. A new file is filled
-// from our CDI files, a damaged claim from its own. They say less than the ledger knew (no module state, no request),
+// from our CDI files, a damaged claim from its own. They hold less than the ledger did (no module state, no request),
 // so their claims are in doubt: the next prepare calls the module again, the next unprepare finds the module by the
-// device. What was known of the health of devices is lost with a damaged file.
+// device. The known health of devices is lost with a damaged file.
 Result<OpenedLedger> open_ledger_file(const std::filesystem::path& file, const std::filesystem::path& cdi_folder,
                                       const std::string& boot_id, HistoryBounds bounds, HistoryBounds health_bounds,
                                       WallTime now);

@@ -96,8 +96,8 @@ Result<std::unique_ptr<LedgerStore>> LedgerStore::open(const std::filesystem::pa
   auto database = sqlite::Database::open(file);
   if (!database) return std::unexpected(database.error());
   std::unique_ptr<LedgerStore> store(new LedgerStore(std::move(*database), bounds));
-  // Exclusive, because nobody else may change what we hold in memory. It also saves the shared-memory file. A cache of
-  // 256 KiB, because the file is mostly written.
+  // Exclusive, because no other process may change the data that the core holds in memory. It also saves the
+  // shared-memory file. A cache of 256 KiB, because the file is mostly written.
   if (auto set =
           store->database_->execute("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA cache_size=-256;");
       !set)
@@ -156,7 +156,7 @@ Status LedgerStore::compile(HistoryBounds health_bounds) {
   auto age_history = statement("DELETE FROM history WHERE released_ms < ?");
   auto health = HealthTables::open(*database_, health_bounds);
   if (!health) failure = health.error();
-  // A schema of the right version without our tables is not our file.
+  // A schema of the right version without our tables belongs to another program.
   if (failure) return fail(Code::kDataLoss, "{}", failure->message);
   statements_.reset(new Statements{std::move(*put_claim), std::move(*drop_parts), std::move(*put_part),
                                    std::move(*drop_claim), std::move(*put_history), std::move(*bound_history),

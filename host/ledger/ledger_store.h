@@ -35,7 +35,7 @@ struct LedgerChange {
   std::optional<WallTime> released;  // if set, the claim moves to the history
   Durability durability = Durability::kProcess;
   std::vector<HistoryEntry> left = {};              // holders that gave back a device that others still hold
-  std::shared_ptr<const ClaimRecord> settles = {};  // as it is in Intents; null for what is not there
+  std::shared_ptr<const ClaimRecord> settles = {};  // the record in Intents; null if it is not there
 };
 
 struct LoadedClaims {
@@ -50,7 +50,7 @@ class LedgerStore {
   static Result<std::unique_ptr<LedgerStore>> open(const std::filesystem::path& file, HistoryBounds bounds,
                                                    HistoryBounds health_bounds = kHealthHistory);
 
-  // Whether the file was new or empty.
+  // True if the file was new or empty.
   bool fresh() const { return fresh_; }
   Result<LoadedClaims> load() const;
   // Moves the rows of these claims to a table of their own, for people to look at.
@@ -60,7 +60,7 @@ class LedgerStore {
   Status write(std::span<const LedgerChange> changes, const HealthChanges& health = {},
                const std::function<void()>& before_commit = {});
   Result<std::vector<HistoryEntry>> history(const HistoryQuery& query) const;
-  // Moves the write-ahead log into the file if it is long. Call it when nobody waits.
+  // Moves the write-ahead log into the file if it is long. Call it when no caller waits.
   void tidy();
 
   // Applies the missing `steps`, each in a transaction. The schema's version counts the applied ones; a file may have

@@ -11,7 +11,7 @@ namespace cardcage {
 namespace {
 
 // Container runtimes refuse a CDI device without edits, but the kubelet needs one for each device. So a device without
-// edits of its own gets a variable that says that it is there.
+// edits of its own gets a variable that states its presence.
 EnvVar presence_variable(const HeldDevice& device) {
   std::string name = "CARDCAGE_DEVICE_" + device.allocation.device;
   for (char& c : name) {
@@ -91,7 +91,7 @@ static Edits without_lists(Edits edits) {
   return edits;
 }
 
-// A container that has a request gets all devices of it, so the first one brings the file along.
+// A container with a request gets all devices of it, so the file comes with the first one.
 static void add_metadata(const ModulePart& part, std::vector<CdiDevice>::iterator first, CdiSpec& spec) {
   for (const MetadataFile& file : part.metadata) {
     const auto holder = std::ranges::find(
@@ -115,7 +115,7 @@ CdiSpec cdi_spec(const ClaimRecord& record) {
     }
     add_metadata(part, spec.devices.begin() + earlier, spec);
   }
-  // The response to Allocate has those of a resource: the files of its devices would replace each other's values.
+  // A resource gets them in the response to Allocate: the files of its devices would replace each other's values.
   if (!record.served().is_resource())
     for (EnvVar& joined : joined_lists(device_edits(record))) spec.edits.env.push_back(std::move(joined));
   return spec;

@@ -24,8 +24,9 @@ inline std::int64_t to_ms(WallTime time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
 
-// The numbers are stored. Only kPrepared says for certain what the modules hold; with the others they may hold anything
-// of the claim. In kBinding a module makes devices ready for a pod that is not bound: the kubelet does not know of it.
+// The numbers are stored. Only in kPrepared the holdings of the modules are certain; in the other phases they may hold
+// any part of the claim. In kBinding a module makes devices ready for a pod that is not bound: the kubelet does not
+// know of it.
 enum class ClaimPhase : std::uint8_t { kPreparing = 1, kPrepared = 2, kUnpreparing = 3, kBinding = 4 };
 std::string_view to_string(ClaimPhase phase);
 
@@ -39,7 +40,7 @@ struct ClaimKey {
 
 // The container that a device of a resource was handed out to. A device with replicas may have several.
 struct Holder {
-  std::string id;                          // the kubelet's
+  std::string id;                          // the kubelet's id
   std::string name_space, pod, container;  // empty until the kubelet tells them
   WallTime since;
   friend bool operator==(const Holder&, const Holder&) = default;
@@ -47,12 +48,12 @@ struct Holder {
 
 struct HeldDevice {
   Allocation allocation;  // without pool and request if rebuilt from a CDI file
-  std::string device_id;  // the module's
+  std::string device_id;  // the module's id
   std::string cdi_name;   // unique in the claim
   OptionValues values;
   Edits edits;
-  std::vector<Holder> holders;  // none in a claim
-  // What the module states of it in the claim's status, with times.
+  std::vector<Holder> holders;  // empty in a claim
+  // The module's statements in the claim's status, with times.
   std::vector<DeviceCondition> conditions;
   std::string status_data;
   std::optional<NetworkData> network;
@@ -62,15 +63,15 @@ struct HeldDevice {
 // The devices of a claim that one module runs, which gets them in one call.
 struct ModulePart {
   std::string module;     // as configured; empty if rebuilt from a CDI file
-  std::string module_id;  // of the build that prepared it; empty until then, and if an older host wrote the record
+  std::string module_id;  // the build that prepared it; empty until then, and if an older host wrote the record
   std::vector<HeldDevice> devices;
   std::vector<ModuleParams> params;
   Edits edits;  // for every container of the claim
   std::string state;
   std::uint32_t state_version = 0;
   bool state_of_other_boot = false;    // the node was rebooted since the module saved its state
-  std::string journal;                 // what the module wrote down last
-  std::vector<MetadataFile> metadata;  // of requests whose first device is in this part
+  std::string journal;                 // the bytes that the module wrote last
+  std::vector<MetadataFile> metadata;  // files of requests whose first device is in this part
   // Host paths of its edits that the daemon did not see right after the prepare.
   std::vector<std::string> unseen_paths;
   friend bool operator==(const ModulePart&, const ModulePart&) = default;
@@ -80,7 +81,7 @@ struct ClaimRecord {
   std::string driver;
   ClaimRef ref;  // without namespace and name if rebuilt from a CDI file
   ClaimPhase phase = ClaimPhase::kPreparing;
-  std::string boot_id;       // of the last call of a module for it
+  std::string boot_id;       // at the last call of a module for it
   WallTime begun, prepared;  // `prepared` is the epoch until the claim is prepared
   std::vector<ModulePart> parts;
   std::string pod_claim_name = {};  // Claim::pod_claim_name, while it is being prepared; not stored
@@ -93,11 +94,11 @@ struct ClaimRecord {
   friend bool operator==(const ClaimRecord&, const ClaimRecord&) = default;
 };
 
-// Whether the modules certainly hold the whole claim: it is prepared, and the node was not rebooted since.
+// True if the modules certainly hold the whole claim: it is prepared, and the node was not rebooted since.
 bool is_whole(const ClaimRecord& record, std::string_view boot_id);
-// Whether the claim has its devices or may have them. A reboot resets the hardware, so that a claim of an earlier boot
-// has none until the kubelet prepares it again. A device of a resource stays promised to its pod: the kubelet hands out
-// the module's ids, and does not call again for a pod that it knows.
+// True if the claim has its devices or may have them. A reboot resets the hardware, so a claim of an earlier boot has
+// none until the kubelet prepares it again. A device of a resource stays promised to its pod: the kubelet hands out the
+// module's ids, and does not call again for a pod that it knows.
 bool holds_devices(const ClaimRecord& record, std::string_view boot_id);
 // The holders of the device of a resource. Empty for a claim, and while the record has no device.
 const std::vector<Holder>& holders_of(const ClaimRecord& record);
@@ -110,7 +111,7 @@ std::string claim_subject(std::string_view driver, const ClaimRef& ref);
 ModuleClaim module_claim(const ClaimRecord& record, const ModulePart& part, std::string_view boot_id);
 CdiSpec cdi_spec(const ClaimRecord& record);
 std::vector<PreparedDevice> prepared_devices(const ClaimRecord& record);
-// What the modules state of the devices. None for a resource, which has no claim that could show it.
+// The modules' statements about the devices. Empty for a resource, which has no claim that could show them.
 std::vector<DeviceStatus> device_statuses(const ClaimRecord& record);
 
 // A part without its module and state, for which the ledger has columns of their own, and a complete record. Reading

@@ -124,7 +124,7 @@ void describe(Fields& fields, ModulePart& part) {
   fields("moduleId", part.module_id);
 }
 
-// Without its parts, which carry more than the ledger's own rows of them.
+// Describes a record without its parts, which carry more than the ledger's own rows of them.
 template <class Fields>
 void describe(Fields& fields, ClaimRecord& record) {
   fields("driver", record.driver);
@@ -139,7 +139,7 @@ void describe(Fields& fields, ClaimRecord& record) {
 
 namespace {
 
-// The module's bytes, which JSON gets in hex.
+// The module's bytes, in hex in JSON.
 struct PartJournal {
   std::string journal;
 };

@@ -39,7 +39,7 @@ class Statement {
     int index = 0;
     (bind_one(++index, arguments), ...);
   }
-  // Goes to the next row and returns whether there is one. Its columns are valid until the next call.
+  // Goes to the next row; false after the last. Its columns are valid until the next call.
   Result<bool> next();
 
   std::int64_t integer(int column) const { return sqlite3_column_int64(handle_.get(), column); }
