@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr int kMaxLinks = 40;  // as in the kernel
 
-// Whether `way`, which starts `depth` folders deep, leaves the modules folder; that folder has the depth 1.
+// True if `way`, which starts `depth` folders deep, leaves the modules folder, whose depth is 1.
 bool leads_out(const fs::path& way, std::size_t depth) {
   for (const fs::path& part : way) {
     if (part != "..")

@@ -11,7 +11,7 @@
 
 namespace cardcage {
 
-// Whose files are accepted: anybody's only if the content is pinned by its digest.
+// The accepted owners of files: any owner only if the content is pinned by its digest.
 enum class Trust : std::uint8_t { kOwnersOnly, kAnybody };
 
 // [any-thread, reads the disk] Opens `file`, relative to `folder`, for reading. Links are followed as long as they stay

@@ -44,7 +44,7 @@ std::string machine_name(Elf64_Half machine) {
   }
 }
 
-// The file as memory; every read is checked against its end.
+// The file as memory. Every read is checked against its end.
 class Image {
  public:
   explicit Image(std::span<const std::byte> file) : file_(file) {}
@@ -67,7 +67,7 @@ class Image {
   }
 
   void add_segment(const Elf64_Phdr& segment) { segments_.push_back(segment); }
-  // Where the byte that will be mapped at `address` lies in the file.
+  // The position in the file of the byte that will be mapped at `address`.
   std::optional<std::uint64_t> offset_of(std::uint64_t address) const {
     for (const Elf64_Phdr& segment : segments_)
       if (address >= segment.p_vaddr && address - segment.p_vaddr < segment.p_filesz) {
@@ -198,7 +198,7 @@ Status read_exports(const Image& image, const Dynamic& dynamic, std::uint64_t st
     const auto symbol = image.at<Elf64_Sym>(*symbols + index * sizeof(Elf64_Sym));
     if (!symbol) return damaged("symbols");
     if (!is_exported(*symbol)) continue;
-    // Longer names, which C++ templates have, are not entries and no reason to refuse the file.
+    // Longer names, which C++ templates have, are not entries and not a reason to refuse the file.
     const auto name = image.text(strings + symbol->st_name);
     if (!name) continue;
     const bool entry = ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && name->starts_with(kEntryPrefix);
@@ -248,7 +248,7 @@ Status check_entry(const ElfFacts& facts) {
   if (std::ranges::find(facts.entries, CAGE_ENTRY) != facts.entries.end()) return {};
   if (facts.entries.empty())
     return fail(Code::kFailedPrecondition,
-                "it does not export {}: either it is no Cardcage module, or its build hides the symbol "
+                "it does not export {}: either it is not a Cardcage module, or its build hides the symbol "
                 "(mark it with CAGE_EXPORT and list it in the version script)",
                 CAGE_ENTRY);
   return fail(Code::kFailedPrecondition,

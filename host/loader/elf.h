@@ -1,4 +1,4 @@
-// What a shared object says about itself, read without running it.
+// Reads facts about a shared object without running it.
 #pragma once
 
 #include <cstddef>
@@ -22,10 +22,10 @@ struct ElfFacts {
 // Bounded for any input. Fails for a file that the dynamic loader would refuse or that has wrong sizes in it.
 Result<ElfFacts> inspect_elf(std::span<const std::byte> file);
 
-// DT_SONAME, by which programs ask for the library; empty if it has none. Fails as inspect_elf does, but reads less.
+// DT_SONAME, by which programs request the library; empty if it has none. Fails as inspect_elf does, but reads less.
 Result<std::string> read_soname(std::span<const std::byte> file);
 
-// Fails if the file does not export the entry of this host's ABI major, and says for which major it is built.
+// Fails if the file does not export the entry of this host's ABI major, and names the major that it is built for.
 Status check_entry(const ElfFacts& facts);
 
 }  // namespace cardcage

@@ -22,7 +22,7 @@ class Library {
   // Leaves the object mapped, since its constructors may have started threads, unless allow_unmap() was called.
   ~Library();
 
-  // Null if there is no such symbol.
+  // Null if the symbol does not exist.
   void* symbol(const char* name) const;
   // True if the address lies in this object and not in another one.
   bool contains(const void* address) const;

@@ -19,12 +19,12 @@
 
 namespace cardcage {
 
-// Larger than any vendor module seen; bounds what a wrong path can make the host copy.
+// Larger than any vendor module seen; limits the bytes that a wrong path can make the host copy.
 constexpr std::uint64_t kMaxModuleBytes = 256ull << 20;
 
 // A sealed copy of a module file that passed every check that needs no execution.
 struct StagedModule {
-  std::filesystem::path path;  // of the file on disk, for messages
+  std::filesystem::path path;  // path on disk, for messages
   std::string sha256;          // lower-case hex
   ElfFacts elf;
   UniqueFd image;  // memfd, sealed against every change
@@ -33,7 +33,8 @@ using ModuleBuild = std::shared_ptr<const StagedModule>;
 
 // [any-thread, reads the disk] `file` is relative to the first of `folders` that has it, and links on the way stay
 // below that folder (see open_below). Unless its content is pinned, it and every folder on the way must belong to root
-// or to this process and be writable by nobody else. `pinned_sha256` is hex in either case, or empty for any content.
+// or to this process, and no other user may have write access. `pinned_sha256` is hex in either case, or empty for any
+// content.
 Result<StagedModule> stage(const std::vector<std::filesystem::path>& folders, const std::filesystem::path& file,
                            std::string_view pinned_sha256);
 

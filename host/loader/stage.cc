@@ -86,7 +86,7 @@ struct Copied {
   std::string sha256;
 };
 
-// Hashes the very bytes that will be mapped, whatever happens to the file meanwhile.
+// Hashes the very bytes that will be mapped, even if the file changes meanwhile.
 Result<Copied> copy_and_hash(int from, int to) {
   // A thread that is stuck in a module may outlive main: OpenSSL must not be torn down under it at exit.
   ::OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);

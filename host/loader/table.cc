@@ -76,7 +76,7 @@ static Status check_place(const Library& library, std::string_view part, const v
 
 static Status check_places(const Library& library, const cage_module* entry, const cage_module& table) {
   const auto address = [](auto function) { return reinterpret_cast<const void*>(function); };
-  // The pointer of an empty list says nothing: that of an empty slice in Rust dangles.
+  // The pointer of an empty list is not checked: that of an empty slice in Rust dangles.
   const auto list = [](auto items, std::uint32_t count) {
     return count > 0 ? static_cast<const void*>(items) : nullptr;
   };

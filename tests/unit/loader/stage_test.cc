@@ -228,11 +228,12 @@ TEST_F(StageTest, RefusesAFileBeyondTheSizeBound) {
 
 TEST_F(StageTest, RefusesASharedObjectThatIsNotAModule) {
   install("no_entry.so", "n.so");
-  EXPECT_EQ(refusal("n.so"),
-            (Error{Code::kFailedPrecondition,
-                   "module file '" + at("n.so") +
-                       "' is refused: it does not export cage_module_v0: either it is no Cardcage module, or its build "
-                       "hides the symbol (mark it with CAGE_EXPORT and list it in the version script)"}));
+  EXPECT_EQ(
+      refusal("n.so"),
+      (Error{Code::kFailedPrecondition,
+             "module file '" + at("n.so") +
+                 "' is refused: it does not export cage_module_v0: either it is not a Cardcage module, or its build "
+                 "hides the symbol (mark it with CAGE_EXPORT and list it in the version script)"}));
 }
 
 TEST_F(StageTest, NamesTheMajorThatAModuleIsBuiltFor) {
