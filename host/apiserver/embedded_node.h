@@ -58,7 +58,7 @@ class EmbeddedNode final : public Cluster {
 
   EmbeddedNode(asio::io_context& core, Clock& clock, std::filesystem::path folder, std::string node_uid);
   std::filesystem::path slice_file(const std::string& name) const;
-  // Compares the folder with what is known of it. Each change becomes an event with a version of its own.
+  // Compares the folder with the known files. Each change becomes an event with a version of its own.
   void rescan();
   void rescan_file(const std::filesystem::path& file, std::map<std::string, Stored>& found);
   void record(SliceEvent::Kind kind, Slice slice);

@@ -33,7 +33,7 @@ std::string_view lowest_cdi_version(const CdiSpec& spec);
 // least one device, every name is unique and every device has edits.
 Result<std::string> serialize_cdi(const CdiSpec& spec);
 
-// Reads what serialize_cdi wrote. Fails with kDataLoss for anything else.
+// Reads a text of serialize_cdi. Fails with kDataLoss for anything else.
 Result<CdiSpec> parse_cdi(std::string_view text);
 
 }  // namespace cardcage

@@ -281,7 +281,7 @@ std::shared_ptr<const ClaimRecord> ResourceAllocator::record_of(const std::strin
   return nullptr;
 }
 
-// `last` is the time of the id's last allocate() that the kubelet's statement covers.
+// `last` is the time of the id's last allocate() before the kubelet said that it is free.
 Status ResourceAllocator::still_free(const std::string& uid, const std::string& id, Instant last) const {
   if (busy(id) || others_need(uid, {id})) return fail(Code::kUnavailable, "device '{}' is being handed out", id);
   if (allocated(id) != last) return fail(Code::kAborted, "device '{}' was handed out again", id);
@@ -310,7 +310,7 @@ Task<Status> ResourceAllocator::release(std::string id, Instant deadline) {
   co_return released;
 }
 
-// -- what the kubelet says -------------------------------------------------------------------------------------------
+// -- reports of the kubelet ------------------------------------------------------------------------------------------
 
 void ResourceAllocator::seen(const std::string& id, const PodContainer& pod) {
   const auto known = record_of(id);

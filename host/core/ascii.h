@@ -15,7 +15,7 @@ constexpr bool is_lower_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f
 constexpr char to_lower(char c) { return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c; }
 constexpr char to_upper(char c) { return is_lower(c) ? static_cast<char>(c - 'a' + 'A') : c; }
 
-// Letters, digits, '-', '.' and '_', and no hidden file: what may become part of a path or a URL as it is.
+// True for letters, digits, '-', '.' and '_' without a leading dot: such a name may be part of a path or a URL.
 constexpr bool is_plain_file_name(std::string_view text) {
   return !text.empty() && text.front() != '.' &&
          std::ranges::all_of(text, [](char c) { return is_alphanumeric(c) || c == '-' || c == '.' || c == '_'; });

@@ -16,7 +16,7 @@ class Backoff {
  public:
   Backoff(Duration first, Duration longest, std::uint32_t seed)
       : first_(first), longest_(longest), next_(first), random_(seed) {}
-  // Seeded by the name of what is retried, or of the node.
+  // Seeded by the name of the retried operation, or of the node.
   Backoff(Duration first, Duration longest, const std::string& name)
       : Backoff(first, longest, static_cast<std::uint32_t>(std::hash<std::string>()(name))) {}
 

@@ -1,4 +1,4 @@
-// Calls a function after a pause, unless its owner goes first.
+// Calls a function after a pause, unless its owner is destroyed first.
 #pragma once
 
 #include <functional>

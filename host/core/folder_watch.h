@@ -9,7 +9,7 @@
 
 namespace cardcage {
 
-// [core] inotify(7) as a hint: `changed` means "look again" and does not say what happened.
+// [core] inotify(7) as a hint: `changed` means "look again" without naming the change.
 class FolderWatch {
  public:
   FolderWatch(asio::io_context& core, std::function<void()> changed);

@@ -20,7 +20,7 @@ struct Restarts {
 // inherits: services of claims and others that outlive the daemon. The daemon is killed when the caller is, so that
 // nothing runs that its starter cannot stop.
 //
-// Call it before there is a second thread and before a descriptor is opened: the child has what its caller has.
+// Call it before there is a second thread and before a descriptor is opened: the child inherits the caller's state.
 int keep_running(const std::function<int(const Restarts&)>& daemon);
 
 }  // namespace cardcage

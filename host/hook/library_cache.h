@@ -1,7 +1,7 @@
 // The cache of glibc's dynamic loader, /etc/ld.so.cache: the libraries that programs get by their names.
 //
 // Source: sysdeps/generic/dl-cache.h and elf/cache.c of glibc. Reads the format 1.1, alone (glibc 2.32 and later) or
-// after a cache of libc5. The loader of every glibc since 2.2 takes what is written here.
+// after a cache of libc5. The loader of every glibc since 2.2 reads the written format.
 #pragma once
 
 #include <cstdint>

@@ -189,7 +189,7 @@ void HealthRecords::finish(const HealthChanges::Cordon& change, const Status& wr
   }
 }
 
-// A given up reset counts: the next daemon finds it.
+// A reset counts even if its caller has given up: the next daemon finds it.
 void HealthRecords::finish(const ResetRecord& record, const Status& written, bool) {
   if (!written) return;
   std::erase_if(resets_, [&](const ResetRecord& old) { return old.time < record.time - kResetPeriod; });

@@ -101,7 +101,7 @@ void Ledger::set(std::shared_ptr<const ClaimRecord> record) {
   set(key, std::move(record));
 }
 
-// A claim that is being prepared already may change, and a release frees the devices that a claim takes.
+// A refusal does not concern a claim that is being prepared already, nor an unprepare, which frees devices.
 Status Ledger::intend(ClaimRecord record) {
   const auto known = find(record.key());
   if (record.phase != ClaimPhase::kUnpreparing && (!known || known->phase != record.phase))
