@@ -11,6 +11,7 @@
 #include "modules/fpga/health/monitor.h"
 #include "modules/fpga/inventory.h"
 #include "modules/fpga/metrics/metrics.h"
+#include "modules/fpga/not_offered.h"
 
 namespace cardcage::fpga {
 namespace {
@@ -56,6 +57,7 @@ class Fpga final : public cage::Module {
     const Targets targets = find_targets(tools_);
     monitor_.list(targets);  // first: a function that changes from here on differs at the next look
     report_devices(targets, fences_, device_is_changing_, snapshot);
+    for (const auto& [name, reason] : find_not_offered(tools_, targets)) snapshot.not_offered(name, reason);
   }
   void collect_catalogue(const cage::Call&, cage::Catalogue& catalogue) override {
     report_catalogue(catalogue_, catalogue);

@@ -4,12 +4,14 @@
 namespace cardcage {
 namespace {
 
+using ::testing::_;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 using ::testing::Not;
+using ::testing::Pair;
 
 class FpgaDiscovery : public FpgaFixture {};
 INSTANTIATE_TEST_SUITE_P(Isolation, FpgaDiscovery, ::testing::Values(Isolation::kInProcess, Isolation::kProcess),
@@ -88,6 +90,25 @@ TEST_P(FpgaDiscovery, ACrashedShellIsUnhealthy) {
 
   EXPECT_EQ(port.health.state, HealthState::kUnhealthy);
   EXPECT_EQ(port.health.reason, "ShellCrashed");
+}
+
+TEST_P(FpgaDiscovery, HardwareThatIsNotOfferedHasAReason) {
+  fake_fpga::Card without_driver = fake_fpga::n3000(), with_vfio = fake_fpga::d5005(), without_vfs = fake_fpga::n6001(),
+                  without_xocl = fake_fpga::u250();
+  without_driver.functions[0].driver.clear();
+  without_driver.dfl.reset();
+  with_vfio.functions[0].driver = "vfio-pci";
+  with_vfio.dfl.reset();
+  without_vfs.virtual_functions = 0;
+  without_xocl.functions[1].driver.clear();
+  ASSERT_TRUE(start_on({without_driver, with_vfio, without_vfs, without_xocl, fake_fpga::four_ports()}));
+  EXPECT_THAT(discover()->not_offered,
+              ElementsAre(Pair("0000:3b:00.0", "no driver is bound to it; the module needs dfl-pci"),
+                          Pair("0000:65:00.1", "no driver is bound to it; the module needs xocl"),
+                          Pair("0000:af:00.0", "driver 'vfio-pci' is bound to it; the module needs dfl-pci"),
+                          Pair("0000:b1:00.0", HasSubstr("write a number to its attribute sriov_numvfs")),
+                          Pair("0000:b1:00.1", HasSubstr("a further physical function")), Pair("0000:b1:00.2", _),
+                          Pair("0000:b1:00.4", _)));
 }
 
 TEST_P(FpgaDiscovery, CardsComeAndGo) {

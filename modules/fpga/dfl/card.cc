@@ -125,6 +125,15 @@ std::optional<DflCard> read_dfl_card(const hardware::Node& node, const std::stri
   return card;
 }
 
+std::vector<std::string> unnumbered_ports(const hardware::Node& node, const std::string& bus_id) {
+  const fs::path regions = hardware::path_of(node.sysfs, bus_id) / "fpga_region";
+  std::vector<std::string> ports;
+  for (const std::string& region : names_in(regions))
+    for (const std::string& name : names_in(regions / region))
+      if (name.starts_with("dfl-port.") && !find_port(regions / region / name)) ports.push_back(name);
+  return ports;
+}
+
 std::vector<DflCard> read_dfl_cards(const hardware::Node& node) {
   std::vector<DflCard> cards;
   for (const std::string& bus_id : hardware::functions_of(node.sysfs))

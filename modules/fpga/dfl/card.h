@@ -14,6 +14,9 @@
 
 namespace cardcage::fpga {
 
+// The kernel's driver of such cards.
+inline constexpr const char* kDflDriver = "dfl-pci";
+
 // The kernel gives regions, engines and ports their numbers as they appear; only the address of the card and the number
 // of a port within it last.
 struct DflPort {
@@ -49,6 +52,9 @@ struct DflCard {
 std::vector<DflCard> read_dfl_cards(const hardware::Node& node);
 // Nothing if there is no such card.
 std::optional<DflCard> read_dfl_card(const hardware::Node& node, const std::string& bus_id);
+
+// The nodes of ports that do not tell their number, "dfl-port.2"; no card has them.
+std::vector<std::string> unnumbered_ports(const hardware::Node& node, const std::string& bus_id);
 
 // What the module calls a PCI function with these ids: "N3000". Empty if it has not heard of it.
 std::string model_of(const hardware::Node& node, const std::string& bus_id);

@@ -62,12 +62,17 @@ std::vector<std::string> functions_of(std::string_view xclbin_uuid) {
   return functions;
 }
 
+const AlveoModel* known_model(const hardware::Node& node, const std::string& bus_id) {
+  const hardware::PciIds ids = hardware::ids_of(node.sysfs, bus_id);
+  const auto* const known = std::ranges::find(kAlveoModels, ids.device, &AlveoModel::device);
+  return ids.vendor == kVendor && known != kAlveoModels.end() ? known : nullptr;
+}
+
 std::string alveo_model(const hardware::Node& node, const std::string& bus_id) {
   if (std::string model = model_of_platform(platform_in(hardware::path_of(node.sysfs, bus_id))); !model.empty())
     return model;
-  const hardware::PciIds ids = hardware::ids_of(node.sysfs, bus_id);
-  const auto* const known = std::ranges::find(kAlveoModels, ids.device, &AlveoModel::device);
-  return ids.vendor == kVendor && known != kAlveoModels.end() ? std::string(known->name) : std::string();
+  const AlveoModel* const known = known_model(node, bus_id);
+  return known == nullptr ? std::string() : std::string(known->name);
 }
 
 Identity alveo_identity(const Tools& tools, const std::string& bus_id) {
@@ -263,6 +268,10 @@ void Alveo::add_to(cage::Edit edit, const Entry* /*loaded*/) const {
     std::error_code error;
     if (fs::exists(tools_.node.devfs / queues, error)) edit.device_node(node_of("/dev/" + queues));
   }
+}
+
+bool is_known_alveo(const hardware::Node& node, const std::string& bus_id) {
+  return known_model(node, bus_id) != nullptr;
 }
 
 std::unique_ptr<Target> find_alveo(const Tools& tools, const std::string& bus_id) {

@@ -46,6 +46,11 @@ class Alveo final : public Target {
   const std::filesystem::path folder_;  // of the PCI function
 };
 
+// XRT's driver of user functions.
+inline constexpr const char* kAlveoDriver = "xocl";
+
+// Whether a function has the ids of a user function, whatever its driver.
+bool is_known_alveo(const hardware::Node& node, const std::string& bus_id);
 // Null unless XRT's driver has this user function.
 std::unique_ptr<Target> find_alveo(const Tools& tools, const std::string& bus_id);
 
