@@ -42,8 +42,8 @@ bool holds_devices(const ClaimRecord& record, std::string_view boot_id) {
 }
 
 const std::vector<Holder>& holders_of(const ClaimRecord& record) {
-  static const std::vector<Holder> nobody;
-  if (record.parts.empty() || record.parts.front().devices.empty()) return nobody;
+  static const std::vector<Holder> none;
+  if (record.parts.empty() || record.parts.front().devices.empty()) return none;
   return record.parts.front().devices.front().holders;
 }
 
