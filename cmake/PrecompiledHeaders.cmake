@@ -32,7 +32,7 @@ function(cardcage_use_precompiled target name)
     # Not REUSE_FROM: the compiler cache takes the checkout's path out of this option and not out of CMake's.
     add_dependencies(${target} ${name}_made)
     target_compile_options(${target} PRIVATE "SHELL:-include-pch ${CMAKE_BINARY_DIR}/CMakeFiles/${name}.dir/cmake_pch.hxx.pch"
-      "SHELL:-Xclang -fno-pch-timestamp" -Wno-deprecated-declarations)  # clang reports what the C++ library itself uses
+      "SHELL:-Xclang -fno-pch-timestamp" -Wno-deprecated-declarations)  # clang reports uses in the C++ library itself
     get_target_property(type ${target} TYPE)
     if(type STREQUAL EXECUTABLE)
       # CMake compiles programs with -fPIE, and clang refuses a precompiled header that was made with -fPIC then.

@@ -38,7 +38,7 @@ function(cardcage_ship collection)
   endforeach()
 endfunction()
 
-# cardcage_install_programs(COMPONENT PROGRAM...) installs them into one folder, where each looks for the others. A component is
+# cardcage_install_programs(COMPONENT PROGRAM...) installs them into one folder, where each expects the others. A component is
 # a package. The target `installed` builds all programs that `cmake --install` copies, `installed_modules` the modules.
 add_custom_target(installed)
 add_custom_target(installed_modules)

@@ -157,8 +157,8 @@ typedef struct cage_event {
   int32_t  descriptor;             /* DESCRIPTOR: which one; others: -1 */
   uint32_t reserved;
 } cage_event;
-enum { CAGE_EVENTS_LOST = 1u << 0 };  /* some before these were dropped: look at the hardware */
-/* events: what has happened since the last call, oldest first, with flags. There may be none, just
+enum { CAGE_EVENTS_LOST = 1u << 0 };  /* some before these were dropped: check the hardware */
+/* events: the events since the last call, oldest first, with flags. There may be none, just
  * flags. The daemon watches for all modules, so that they need no privilege. [R20] */
 typedef struct cage_watch {        /* static const storage in the module */
   uint32_t struct_size;

@@ -1,5 +1,5 @@
 // The large headers of other projects that most units of the host include, see PrecompiledHeaders.cmake. Files include
-// what they use nevertheless: builds with GCC do without this list.
+// their headers nevertheless: builds with GCC do not use this list.
 #pragma once
 
 #include <fmt/format.h>

@@ -124,7 +124,7 @@ class Module {
   virtual Task<Status> finish_calls(Instant deadline) = 0;
   virtual Task<Status> quiesce(Instant deadline) = 0;
   virtual Task<Status> resume(Instant deadline) = 0;
-  // The same for one device and its partitions. Fail with kUnimplemented at once if the module has no cage.quiesce.
+  // Do the same for one device and its partitions. Fail with kUnimplemented at once if the module has no cage.quiesce.
   virtual Task<Status> quiesce_device(std::string device_id, Instant deadline) = 0;
   virtual Task<Status> resume_device(std::string device_id, Instant deadline) = 0;
   // Calls stop and destroy. No event follows. Idempotent.

@@ -34,9 +34,9 @@ struct ResourceStatus {
 };
 
 // [core] Registers in one way at a time. A kubelet that starts again, wipes the folder or ends the device list has the
-// resource back within a second; one that refuses is asked again with growing pauses.
+// resource back within a second; one that refuses is tried again with growing pauses.
 //
-// kAuto means kubelet.sock, unless its folder is missing and the registry is there: kubelets look into the registry
+// kAuto means kubelet.sock, unless its folder is missing and the registry is there: kubelets read the registry
 // only once a second, and pods that come before the resource is known fail for good
 // (docs/decisions/0004-kubelet-sock-first.md).
 class ResourceServer final : public PluginServer {
@@ -49,7 +49,7 @@ class ResourceServer final : public PluginServer {
                                                        ClientSlot<KubeletClients>& clients,
                                                        ResourceServerOptions options);
 
-  // Makes the kubelet ask for the traits again.
+  // Makes the kubelet request the traits again.
   void reregister();
   void set_limits(const PluginLimits& limits) { plugin_.set_limits(limits); }
   // Sends the list once more, even if it is unchanged.

@@ -38,7 +38,7 @@ void OrphanedClaims::stop() {
 Task<void> OrphanedClaims::look() {
   std::vector<std::shared_ptr<const ClaimRecord>> records;
   for (const auto& [key, record] : ledger_.claims())
-    // A record that was rebuilt from a CDI file has no name to ask the API server for.
+    // A record that was rebuilt from a CDI file has no name to look up at the API server.
     if (!record->served().is_resource() && !record->ref.name.empty()) records.push_back(record);
   if (records.empty()) co_return suspects_.clear();
   const auto known = read_claim_checkpoint(kubelet_root_);
@@ -81,7 +81,7 @@ Status OrphanedClaims::still_unknown(const std::string& uid) const {
 Task<void> OrphanedClaims::release(std::shared_ptr<const ClaimRecord> record) {
   const std::function<Status()> check = [this, uid = record->ref.uid] { return still_unknown(uid); };
   const Status released = co_await release_(record->driver, record->ref, check);
-  if (!released) co_return;  // the preparer has logged why; the next look tries again
+  if (!released) co_return;  // the preparer has logged why; the next check tries again
   log(LogLevel::kWarn, "released a claim that neither the kubelet nor the cluster knows any more",
       {{"claim", claim_label(record->ref)}, {"uid", record->ref.uid}, {"driver", record->driver}});
 }

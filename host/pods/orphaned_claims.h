@@ -13,17 +13,17 @@
 
 namespace cardcage {
 
-// How often claims are compared, and how far apart two looks are that confirm each other. Tests are faster.
+// The interval of the comparisons, and the time between two checks that confirm each other. Tests are faster.
 struct OrphanPace {
   Duration look = std::chrono::minutes(5), confirm = std::chrono::minutes(5);
 };
 
 // [core] Asks the API server only about claims that the kubelet's checkpoint does not name, so on a healthy node it
-// sends no requests. A claim is released when two looks in a row find it orphaned; a look that cannot read the
+// sends no requests. A claim is released when two checks in a row find it orphaned; a check that cannot read the
 // checkpoint or reach the API server proves nothing.
 class OrphanedClaims {
  public:
-  // Unprepares the claim of the driver as the kubelet would ask for it, if `check` still allows it at the claim's turn.
+  // Unprepares the claim of the driver as on a call of the kubelet, if `check` still allows it at the claim's turn.
   using Release = std::function<Task<Status>(std::string driver, ClaimRef claim, std::function<Status()> check)>;
 
   // The references outlive the object, which outlives run().

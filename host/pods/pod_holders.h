@@ -37,7 +37,7 @@ class PodHolders {
   struct Findings {
     std::vector<PodHolding> seen;      // new holders, for HandedOut::seen
     std::vector<PodHolding> strange;   // in two lists, yet not handed out, for HandedOut::adopt
-    std::vector<AbsentDevice> absent;  // in no list any more: read the checkpoint, then ask may_release()
+    std::vector<AbsentDevice> absent;  // in no list any more: read the checkpoint, then call may_release()
     std::optional<Instant> confirm;    // a list that begins then may confirm what this one suggests
   };
 

@@ -25,7 +25,7 @@ using OfferedDevices = std::map<std::string, std::set<std::string>>;
 // For operators.
 struct PodResourcesView {
   enum class State : std::uint8_t {
-    kWaiting,  // not asked yet
+    kWaiting,  // not called yet
     kOk,
     kAbsent,   // the node has no such socket
     kFailing,  // see error

@@ -16,9 +16,9 @@ namespace cardcage {
 class SocketListener {
  public:
   using Accepted = std::function<void(UniqueFd connection)>;
-  // When the path appears. Between bind(2) and listen(2) a socket looks like that of a dead process. Use kListening
-  // where others remove such sockets, or where the kubelet dials a socket as soon as it appears: until it listens, it
-  // has a hidden name with a dot in front, which counts for the length of the path.
+  // The time at which the path appears. Between bind(2) and listen(2) a socket looks like that of a dead process. Use
+  // kListening where others remove such sockets, or where the kubelet dials a socket as soon as it appears: until it
+  // listens, it has a hidden name with a dot in front, which counts for the length of the path.
   enum class Appearance : std::uint8_t { kBound, kListening };
 
   // Listens on `path` with mode 0600, and creates its folder with `folder_mode` if it is missing. Replaces the socket

@@ -24,7 +24,7 @@ struct SliceBin {
   std::vector<std::size_t> devices, counters;
 };
 
-// Where the devices and counters of a view are stored now. Points into the stored slices.
+// The current slices of a view's devices and counters. Points into the stored slices.
 struct SliceHomes {
   struct Home {
     std::size_t slice = 0;

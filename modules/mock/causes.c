@@ -1,4 +1,4 @@
-/* The causes that the mock declares, one of each sort. Undeclared ones may be stated all the same, which the host logs.
+/* The causes that the mock declares, one of each sort. Undeclared ones may be stated as well, which the host logs.
  */
 #include "declare.h"
 #include "instance.h"

@@ -54,7 +54,7 @@ void faults_crash(struct faults* faults, enum call_kind kind);
 bool faults_refuse(struct faults* faults, enum call_kind kind, cage_str rule);
 void faults_heal(struct faults* faults, enum call_kind kind);
 
-/* Begins a call: crashes, hangs, waits or fails if told to. */
+/* Begins a call: crashes, hangs, waits or fails on demand. */
 cage_status faults_enter(struct faults* faults, enum call_kind kind, const cage_call* call);
 /* Fails if the call must fail for this device. */
 cage_status faults_device(struct faults* faults, enum call_kind kind, const cage_call* call, const char* device_id);

@@ -1,4 +1,4 @@
-/* The mock module: hardware that exists only in its options and misbehaves when told to. See README.md. */
+/* The mock module: hardware that exists only in its options and misbehaves on demand. See README.md. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

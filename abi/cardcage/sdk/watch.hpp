@@ -26,7 +26,7 @@ struct Event {
     uevent = CAGE_EVENT_UEVENT,
     descriptor = CAGE_EVENT_DESCRIPTOR
   };
-  Type type;  // a later host may pass others: a reason to look at the hardware
+  Type type;  // a later host may pass others: a reason to check the hardware
   std::chrono::steady_clock::time_point time;
   std::string_view text;  // the message of kernel_log; lines of uevent: "ACTION=change\nDEVPATH=...\n"
   int descriptor;         // for the type descriptor: the one that is ready
@@ -35,7 +35,7 @@ struct Event {
 // Events since the last call, oldest first.
 struct Events {
   std::vector<Event> all;
-  bool lost = false;  // some before these were dropped: look at the hardware
+  bool lost = false;  // some before these were dropped: check the hardware
 };
 
 namespace detail {

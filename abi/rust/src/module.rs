@@ -35,8 +35,8 @@ pub trait Module: Send + Sync + Sized + 'static {
     const CLAIM_CALL_LIMIT_S: u32 = 0;
     /// Raise it when the layout of the saved state changes [R7].
     const STATE_VERSION: u32 = 0;
-    /// The oldest minor of the host's ABI that the module works with. An older host ignores what it does not know: a
-    /// module that depends on `PRE_START` needs 2, one that depends on `CONFIGURE` or on `Device::name` needs 3.
+    /// The oldest minor of the host's ABI that the module works with. An older host ignores unknown members: a module
+    /// that depends on `PRE_START` needs 2, one that depends on `CONFIGURE` or on `Device::name` needs 3.
     const MIN_HOST_MINOR: u32 = 1;
 
     /// Checks one device and reports with `Host::health`.

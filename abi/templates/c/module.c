@@ -136,7 +136,7 @@ static cage_status unprepare(cage_instance* self, const cage_call* call, const c
   return CAGE_OK; /* nothing of a claim stays on the card */
 }
 
-/* The host asks for each card every 30 s. */
+/* The host calls it for each card every 30 s. */
 static cage_status check(cage_instance* self, const cage_call* call, cage_str device_id) {
   char line[LINE_SIZE];
   cage_health health;

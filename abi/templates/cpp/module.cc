@@ -54,7 +54,7 @@ class Cards final : public cage::Module {
   // Succeeds for claims that were never prepared and for cards that are gone, too.
   void unprepare(const cage::Call&, const cage::Claim&) override {}  // nothing of a claim stays on the card
 
-  // The host asks for each card every 30 s.
+  // The host calls it for each card every 30 s.
   void check(const cage::Call&, std::string_view device) override {
     if (const auto health = read_health(std::string(device))) {
       host_.health(device, *health);

@@ -18,7 +18,7 @@ subjects:
     namespace: {{ $root.Release.Namespace }}
 {{- end }}
 
-{{- /* Modules that state what the devices of a claim are like: the NIC module tells the addresses of interfaces. */}}
+{{- /* Modules that state the condition of a claim's devices: the NIC module states the addresses of interfaces. */}}
 {{- define "cardcage.writesClaimStatus" -}}
 {{- if .Values.claimStatus.enabled }}true{{ else }}
 {{- range (include "cardcage.drivers" . | fromJson).drivers }}{{ if eq .module "nic" }}true{{ end }}{{ end }}

@@ -27,7 +27,7 @@
 {{- $folders = append $folders (dict "name" "network-namespaces" "path" "/var/run/netns" "mount" (merge (dict "readOnly" true) $fromNode)) }}
 {{- end }}
 {{- if and .values.modules.nic.enabled .values.modules.nic.resources }}
-{{- /* Where Multus and CNI plugins look for files about the devices of resources. */}}
+{{- /* The folder in which Multus and CNI plugins expect files about the devices of resources. */}}
 {{- $folders = append $folders (dict "name" "cni-device-info" "path" "/var/run/k8s.cni.cncf.io") }}
 {{- end }}
 {{- if .values.nodeFeatureDiscovery.enabled }}

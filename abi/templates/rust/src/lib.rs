@@ -75,7 +75,7 @@ impl Module for Cards {
 }
 
 impl Cards {
-    /// The host asks for each card every 30 s.
+    /// The host calls it for each card every 30 s.
     fn check(&self, _: &Call, device: &str) -> Result {
         match self.read_health(device) {
             Some(health) => self.host.health(device, &health),
