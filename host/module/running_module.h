@@ -1,5 +1,6 @@
 // The common part of in-process and remote modules: admission of calls, deadlines, and the loss of an instance that
 // does not keep its deadlines.
+#pragma once
 
 #include <map>
 #include <memory>
