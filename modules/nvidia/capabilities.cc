@@ -29,8 +29,9 @@ Capabilities parse_capabilities(const std::vector<std::string_view>& words) {
       known = true;
     }
     if (!known)
-      throw cage::Error(CAGE_INVALID_ARGUMENT, "option driver_capabilities: '" + std::string(word) +
-                                                   "' is none of compute, utility, video, graphics, display and all");
+      throw cage::Error(CAGE_INVALID_ARGUMENT,
+                        "option driver_capabilities: '" + std::string(word) +
+                            "' is not one of compute, utility, video, graphics, display and all");
   }
   return found;
 }

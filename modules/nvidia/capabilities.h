@@ -13,7 +13,7 @@ using Capabilities = std::set<Capability>;
 // Throws cage::Error for an unknown word. "all" is every capability.
 Capabilities parse_capabilities(const std::vector<std::string_view>& words);
 
-// A display shows what the graphics libraries draw.
+// A display shows images that the graphics libraries draw.
 inline bool serves_graphics(const Capabilities& wanted) {
   return wanted.contains(Capability::graphics) || wanted.contains(Capability::display);
 }

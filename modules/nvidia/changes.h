@@ -1,5 +1,5 @@
-// What a prepare has changed on the hardware, and unprepare has to undo. It is written into the journal of the claim
-// before the hardware is touched, and into its state at the end.
+// The changes that a prepare has made to the hardware and that unprepare has to undo. They are written into the journal
+// of the claim before the hardware is touched, and into its state at the end.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace cardcage::nvidia {
 
 struct Changes {
   struct Partition {
-    std::string bus_id;  // of the GPU; its UUID cannot be resolved while another GPU is lost
+    std::string bus_id;  // the GPU's; its UUID cannot be resolved while another GPU is lost
     unsigned profile = 0, start = 0;
     friend bool operator==(const Partition&, const Partition&) = default;
   };
@@ -24,10 +24,10 @@ struct Changes {
   std::vector<ComputeMode> compute_modes;
   bool mps = false;                     // a control daemon runs
   std::vector<std::string> functions;   // PCI functions with another driver, by bus id
-  std::vector<std::string> persistent;  // GPUs whose persistence mode was on, by bus id
+  std::vector<std::string> persistent;  // bus ids of GPUs whose persistence mode was on
 
   bool empty() const { return *this == Changes{}; }
-  // A mode that `this` has already stays: it is the one from before the first change.
+  // Keeps a mode that `this` already has: it is the mode from before the first change.
   void add(const Changes& others);
   friend bool operator==(const Changes&, const Changes&) = default;
 };
@@ -35,7 +35,7 @@ struct Changes {
 // One line for each change: "partition 0000:3b:00.0 19 0", "time-slice GPU-...", "compute-mode 0000:3b:00.0 0",
 // "mps", "function 0000:3b:00.0", "persistent 0000:3b:00.0".
 std::string encode(const Changes& changes);
-// Ignores lines that a later version has written.
+// Ignores lines that a later version wrote.
 Changes decode_changes(std::string_view text);
 
 }  // namespace cardcage::nvidia

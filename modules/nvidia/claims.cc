@@ -17,14 +17,14 @@
 namespace cardcage::nvidia {
 namespace {
 
-// The first line of the state: also a claim that changed nothing is known to be in use.
+// The first line of the state, so that a claim that changed nothing is known to be in use, too.
 const std::string kPrepared = "prepared\n";
-constexpr std::chrono::seconds kEndLimit{5};  // for processes that were killed
+constexpr std::chrono::seconds kEndLimit{5};  // for killed processes to exit
 constexpr std::chrono::milliseconds kExitPollInterval{50};
-constexpr int kVolta = 7;                               // the compute capability
-constexpr unsigned long long kIdleMemory = 256 * kMib;  // more is left only by somebody
+constexpr int kVolta = 7;                               // compute capability
+constexpr unsigned long long kIdleMemory = 256 * kMib;  // an idle GPU uses less
 
-// The compute mode in which a GPU can be shared so.
+// The compute mode that the sharing needs; nothing if it needs none.
 std::optional<unsigned> wanted_mode(const Sharing& sharing) {
   if (sharing.mps) return nvml::kComputeExclusiveProcess;
   if (sharing.time_slice) return nvml::kComputeDefault;
@@ -56,7 +56,7 @@ void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edi
   try {
     apply(call, claim, edits);
   } catch (...) {
-    // A claim that was prepared before is in use and keeps what it has.
+    // A claim that was already prepared is in use and keeps its changes.
     if (claim.state().empty()) try_to_undo(call, claim.uid(), changes);
     throw;
   }
@@ -78,7 +78,7 @@ bool Claims::needs_hardware(const cage::Claim& claim) const {
   return policy_.leftovers != Leftovers::kReport || policy_.reset || !changes_of(claim).empty();
 }
 
-// None of it outlives a restart of the node.
+// No change outlives a restart of the node.
 Changes Claims::changes_of(const cage::Claim& claim) {
   Changes changes;
   if (claim.other_boot()) return changes;
@@ -110,7 +110,7 @@ Changes Claims::plan(const cage::Allocation& device) {
   if (const auto function = find_function(device.device())) {
     if (device.admin())
       throw cage::Error(CAGE_FAILED_PRECONDITION, "admin access to '" + std::string(device.device()) +
-                                                      "' would take it from who uses it; ask for the GPU");
+                                                      "' would take the function from its user; request the GPU");
     return plan_function(*function);
   }
   const Target target = must_find(device.device());
@@ -137,7 +137,7 @@ Changes Claims::plan_function(const PciGpu& function) {
   if (driver_.is_released(function.bus_id))
     throw cage::Error(CAGE_UNAVAILABLE, "GPU " + function.bus_id + " is quiesced; resume it: cagectl module resume");
   changes.functions = passthrough_.functions_of(function);
-  const SeenGpu* seen = driver_.look().at(function.bus_id);  // it may have another driver by now
+  const SeenGpu* seen = driver_.look().at(function.bus_id);  // it may have another driver now
   if (seen == nullptr || !seen->fault.empty()) return changes;
   if (is_persistent(driver_.nvml(), driver_.handle(seen->gpu))) changes.persistent.push_back(function.bus_id);
   return changes;
@@ -173,7 +173,7 @@ void Claims::apply(const cage::Call& call, const cage::Claim& claim, cage::Edits
   }
 }
 
-// What every container gets, whatever its GPUs.
+// Adds the files and nodes that every container with a GPU needs.
 void Claims::add_driver(const Majors& majors, cage::Edit edit) {
   for (const cage::DeviceNode& one : control_nodes(driver_.node(), majors)) edit.device_node(one);
   std::ignore = driver_.nvml();  // notices another driver
@@ -240,16 +240,16 @@ void Claims::give_away(const cage::Call& call, const PciGpu& function) {
     lock.give_back(call);
     throw;
   }
-  host_.rescan();  // the GPU is not NVIDIA's any more
+  host_.rescan();  // the GPU has left NVIDIA's driver
 }
 
-// What fails here is tried again when the claim is released: the journal has it.
+// A failure here is retried when the claim is released, because the journal lists the changes.
 void Claims::try_to_undo(const cage::Call& call, std::string_view claim_uid, const Changes& changes) {
   try {
     undo_helpers(call, claim_uid, changes);
     undo_modes(call, changes);
   } catch (const std::exception& error) {
-    host_.warn() << "after a prepare that failed: " << error.what();
+    host_.warn() << "undoing a failed prepare: " << error.what();
   }
 }
 
@@ -258,17 +258,17 @@ void Claims::undo_helpers(const cage::Call& call, std::string_view claim_uid, co
   for (const std::string& function : changes.functions) {
     try {
       passthrough_.take_back(call, function);
-      // A prepare that crashed may have left it.
+      // A crashed prepare may have left the lock.
       UnbindLock(driver_.node(), host_, function_uuid(function), function).give_back(call);
     } catch (const cage::Error& error) {
       if (error.status() != CAGE_PERMISSION_DENIED) throw;
-      host_.warn() << "the module may not bind " << function << " to a driver, so it did not";
+      host_.warn() << "the module may not bind drivers, so " << function << " keeps its driver";
     }
   }
   if (!changes.functions.empty()) host_.rescan();
 }
 
-// One change that cannot be undone keeps no other. Throws the first error, once all was tried.
+// A change that cannot be undone does not keep the others. Throws the first error after all were tried.
 void Claims::undo_modes(const cage::Call& call, const Changes& changes) {
   if (changes.empty() || kernel_driver_version(driver_.node().procfs).empty()) return;
   driver_.look();
@@ -298,7 +298,7 @@ void Claims::undo_modes(const cage::Call& call, const Changes& changes) {
   if (first) std::rethrow_exception(first);
 }
 
-// Null for a GPU that is lost or gone: what was changed has gone with it. Any other fault leaves the change in place.
+// Null for a lost or removed GPU: its changes have gone with it. Any other fault keeps the change in place.
 const SeenGpu* Claims::find_to_undo(const std::string& bus_id) {
   const SeenGpu* seen = driver_.inventory().at(bus_id);
   if (seen == nullptr) return nullptr;
@@ -310,7 +310,7 @@ const SeenGpu* Claims::find_to_undo(const std::string& bus_id) {
   return seen->fault.empty() ? seen : nullptr;
 }
 
-// Nothing that a claim should wait for: a program that the operator forbids, or a GPU without time slices.
+// A claim does not wait for this: the operator may forbid nvidia-smi, or the GPU may have no time slices.
 void Claims::undo_time_slice(const cage::Call& call, const std::string& uuid) {
   const SeenGpu* seen = driver_.inventory().find(uuid);
   if (seen == nullptr || (!seen->fault.empty() && !seen->released)) return;
@@ -325,7 +325,7 @@ void Claims::undo_time_slice(const cage::Call& call, const std::string& uuid) {
 void Claims::remove_partition(const Changes::Partition& partition) {
   const SeenGpu* seen = find_to_undo(partition.bus_id);
   if (seen == nullptr) return;
-  // A GPU that is lost meanwhile fails here, and has lost the instance at the next attempt.
+  // A GPU that is lost meanwhile fails here; at the next attempt its instance is gone.
   const nvml::Device device = driver_.handle(seen->gpu);
   remove_instance(driver_.nvml(), device, seen->gpu, partition.profile, partition.start);
   disable_unused_mig(driver_.nvml(), device, seen->gpu);
@@ -376,7 +376,7 @@ std::vector<GpuProcess> Claims::processes_of(const Target& target) {
   try {
     return processes_on(driver_.nvml(), driver_.handle(target.gpu->gpu), gpu_instance, driver_.node().procfs);
   } catch (const cage::Error& error) {
-    // Who must know that nothing runs does not take an error for that.
+    // A policy that needs to know that no process runs cannot ignore the error.
     if (policy_.leftovers != Leftovers::kReport) throw;
     host_.debug() << error.what();
     return {};
@@ -397,7 +397,7 @@ unsigned long long Claims::memory_in_use(const Target& target) {
 
 void Claims::require_idle(const cage::Allocation& device) {
   if (has_company(device)) return;
-  if (policy_.leftovers != Leftovers::kReport) driver_.look();  // numbers of instances are given anew
+  if (policy_.leftovers != Leftovers::kReport) driver_.look();  // instances are renumbered
   Target target = find_target(driver_.inventory(), device.device());
   const auto function = find_function(device.device());
   if (function) target.gpu = driver_.inventory().at(function->bus_id);
@@ -410,7 +410,7 @@ void Claims::require_idle(const cage::Allocation& device) {
 }
 
 void Claims::end_leftovers(const cage::Call& call, const cage::Claim& claim) {
-  if (policy_.leftovers != Leftovers::kReport) driver_.look();  // numbers of instances are given anew
+  if (policy_.leftovers != Leftovers::kReport) driver_.look();  // instances are renumbered
   for (const cage::Allocation& device : claim.allocations()) end_leftovers(call, device);
 }
 
@@ -453,7 +453,8 @@ void Claims::reset_whole_gpus(const cage::Call& call, const cage::Claim& claim) 
   for (const cage::Allocation& device : claim.allocations()) {
     const Target target = find_target(driver_.inventory(), device.device());
     if (target.gpu == nullptr || !is_whole(target) || has_company(device)) continue;
-    if (const SeenGpu* seen = find_to_undo(target.gpu->gpu.bus_id)) gpus.push_back(seen->gpu);  // else it needs more
+    // A lost GPU needs more than a reset.
+    if (const SeenGpu* seen = find_to_undo(target.gpu->gpu.bus_id)) gpus.push_back(seen->gpu);
   }
   if (!gpus.empty()) reset_together(call, driver_, gpus);
 }

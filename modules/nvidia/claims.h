@@ -1,4 +1,4 @@
-// What a claim does to GPUs, and what its containers get.
+// Changes GPUs for claims and writes the edits of their containers.
 #pragma once
 
 #include <cardcage/sdk.hpp>
@@ -14,18 +14,18 @@
 
 namespace cardcage::nvidia {
 
-// What becomes of processes that are on a GPU although no claim has it.
+// Handling of processes that are on a GPU although no claim has it.
 enum class Leftovers {
   kReport,  // the log names them
   kWait,    // prepare and unprepare fail until they have ended
   kEnd,     // unprepare ends them
 };
-// What the operator has chosen.
+// The operator's choices.
 struct ClaimPolicy {
   Capabilities capabilities;
   Companions companions;
   Leftovers leftovers = Leftovers::kReport;
-  bool reset = false;  // each whole GPU, when its claim is released
+  bool reset = false;  // resets each whole GPU when its claim is released
   bool passthrough = false;
 };
 
@@ -39,9 +39,9 @@ class Claims {
         passthrough_(std::move(passthrough)) {}
 
   void prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits);
-  // Works without a driver and for a GPU that is lost: what it changed has gone with them.
+  // Works without a driver and for a lost GPU, whose changes have gone with it.
   void unprepare(const cage::Call& call, const cage::Claim& claim);
-  // Whether unprepare() has anything to do with hardware.
+  // Whether unprepare() has to touch hardware.
   bool needs_hardware(const cage::Claim& claim) const;
   // Removes every MIG instance that no live claim has made.
   void remove_strangers(const std::vector<cage::Claim>& live);
@@ -60,7 +60,7 @@ class Claims {
   void add_driver(const Majors& majors, cage::Edit edit);
 
   void try_to_undo(const cage::Call& call, std::string_view claim_uid, const Changes& changes);
-  // What is outside of NVIDIA's driver.
+  // Undoes the changes outside of NVIDIA's driver.
   void undo_helpers(const cage::Call& call, std::string_view claim_uid, const Changes& changes);
   void undo_modes(const cage::Call& call, const Changes& changes);
   const SeenGpu* find_to_undo(const std::string& bus_id);
@@ -68,15 +68,15 @@ class Claims {
   void remove_partition(const Changes::Partition& partition);
   void remove_stranger(const Changes::Partition& stranger);
 
-  // Does what the policy says if processes are on the device.
+  // Applies the policy if processes are on the device.
   void require_idle(const cage::Allocation& device);
   void end_leftovers(const cage::Call& call, const cage::Claim& claim);
   void end_leftovers(const cage::Call& call, const cage::Allocation& device);
-  // Returns which were not killed, and why; empty if all were.
+  // Returns the processes that were not killed and the reasons; empty if all were killed.
   std::string kill_processes(const Target& target, const std::vector<GpuProcess>& processes) const;
-  // Nothing if that cannot be known.
+  // Empty if the processes cannot be listed.
   std::vector<GpuProcess> processes_of(const Target& target);
-  // Bytes of a whole GPU; 0 if that cannot be known.
+  // Bytes in use on a whole GPU; 0 if unknown.
   unsigned long long memory_in_use(const Target& target);
   void reset_whole_gpus(const cage::Call& call, const cage::Claim& claim);
 
@@ -85,7 +85,7 @@ class Claims {
   const ClaimPolicy policy_;
   const Mps mps_;
   const Passthrough passthrough_;
-  std::vector<cage::Mount> mounts_;  // of the driver with that generation
+  std::vector<cage::Mount> mounts_;  // for the driver with that generation
   unsigned long long mounts_generation_ = 0;
 };
 

@@ -8,7 +8,7 @@
 namespace cardcage::nvidia {
 namespace {
 
-// The character devices of `folder` below the node's /dev whose names begin so.
+// The character devices in `folder` below the node's /dev whose names start with `beginning`.
 std::vector<cage::DeviceNode> devices_that_begin_with(const Node& node, const std::string& folder,
                                                       std::string_view beginning) {
   std::vector<cage::DeviceNode> found;

@@ -11,7 +11,7 @@
 
 namespace cardcage::nvidia {
 
-// The operator chooses them for all containers with a GPU.
+// The operator's choice, for all containers with a GPU.
 struct Companions {
   bool gds = false;      // GPUDirect Storage
   bool gdrcopy = false;  // copies by the CPU through the GPU's BAR
@@ -21,7 +21,7 @@ struct Companions {
 struct CompanionFiles {
   std::vector<cage::DeviceNode> nodes;  // with their numbers, so that no node has to exist on the host
   std::vector<cage::Mount> mounts;
-  std::vector<std::string> missing;  // what was chosen and is not there, for people
+  std::vector<std::string> missing;  // messages about chosen devices that the node lacks
 };
 CompanionFiles companion_files(const Node& node, const Companions& chosen);
 

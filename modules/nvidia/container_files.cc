@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Wanted {
-  std::string_view name;  // of a program, or of a file below the folders where it may be
+  std::string_view name;  // a program, or a file below the folders where it may be
   Capability capability;
 };
 
@@ -34,8 +34,9 @@ constexpr std::array kPrograms{
 };
 constexpr std::array kProgramFolders{"/usr/bin", "/opt/bin", "/usr/sbin", "/bin", "/sbin"};
 
-// Where the loaders of OpenCL, Vulkan and EGL and the X server look for drivers. The container gets a file where the
-// loader of every distribution looks, wherever the node has it. As the container toolkit's discover/graphics.go.
+// Folders where the loaders of OpenCL, Vulkan and EGL and the X server look for drivers. The container gets each file
+// where the loader of every distribution looks, wherever the node has it. As the container toolkit's
+// discover/graphics.go.
 #ifdef __aarch64__
 constexpr std::string_view kRpmVulkanDriver = "vulkan/icd.d/nvidia_icd.aarch64.json";
 #else
@@ -59,7 +60,7 @@ constexpr std::array kShareFiles{
     Wanted{"X11/xorg.conf.d/10-nvidia.conf", Capability::display},
     Wanted{"X11/xorg.conf.d/nvidia-drm-outputclass.conf", Capability::display},
 };
-// The last is that of Google's container-optimized system, which has vulkan/ at the top.
+// The last one is for Google's container-optimized system, which has vulkan/ at the top.
 constexpr std::array kConfigFolders{"/etc", "/usr/local/share", "/usr/share", "/"};
 
 // Modules of the X server, which loads them from its ModulePath. They keep their place: the node's configuration, which
@@ -75,16 +76,16 @@ constexpr std::array kSockets{
     Wanted{"nvidia-fabricmanager/socket", Capability::compute},
 };
 constexpr std::array kSocketFolders{"/run", "/var/run"};
-constexpr const char* kNodeMps = "/tmp/nvidia-mps";  // where MPS and CUDA look without CUDA_MPS_PIPE_DIRECTORY
+constexpr const char* kNodeMps = "/tmp/nvidia-mps";  // MPS and CUDA look here without CUDA_MPS_PIPE_DIRECTORY
 
-// Searched by the glibc of images that know nothing of NVIDIA.
+// Folders that glibc searches in images without any NVIDIA configuration.
 #ifdef __aarch64__
 constexpr std::array kContainerFolders{"/usr/lib64", "/usr/lib/aarch64-linux-gnu"};
 #else
 constexpr std::array kContainerFolders{"/usr/lib64", "/usr/lib/x86_64-linux-gnu"};
 #endif
 
-// Where CUDA images have them (CUDA Compatibility, "Forward Compatibility").
+// The folder of CUDA images for these libraries (CUDA Compatibility, "Forward Compatibility").
 constexpr const char* kCudaCompat = "/usr/local/cuda/compat";
 
 const std::vector<std::string> kReadOnly{"ro", "nosuid", "nodev", "rbind", "rprivate"};
@@ -94,14 +95,14 @@ class Collector {
  public:
   Collector(const Node& node, const Capabilities& wanted) : root_(node.driver_root), wanted_(wanted) {}
 
-  // A file of the driver under the same name, or another one. False if there is none.
+  // Adds a file of the driver under its own name. False if there is none.
   bool add(const fs::path& inside, const std::vector<std::string>& options) { return add_as(inside, inside, options); }
   bool add_as(const fs::path& inside, const fs::path& in_container, const std::vector<std::string>& options) {
     const auto file = resolve(root_, inside);
     if (file) add_file(*file, in_container, options);
     return file.has_value();
   }
-  // The only place where a path of the node is written. Of two files for one place the first stays.
+  // The only place where a path of the node is written. The first file for a place wins.
   void add_file(const fs::path& file, const fs::path& in_container, const std::vector<std::string>& options) {
     if (!targets_.insert(in_container).second) return;
     mounts_.push_back({.host_path = file.native(), .container_path = in_container.native(), .options = options});
@@ -163,13 +164,13 @@ void add_server_modules(Collector& to, const std::vector<fs::path>& folders) {
   }
 }
 
-// Everybody may write to /tmp, so that a folder there could be anybody's.
+// Every user may write to /tmp, so a folder there may belong to any of them.
 bool is_of_root(const fs::path& folder) {
   struct stat about{};
   return ::lstat(folder.c_str(), &about) == 0 && S_ISDIR(about.st_mode) && about.st_uid == 0;
 }
 
-// Where the kernel looks for firmware (its firmware_class), below the driver's root.
+// Folders where the kernel looks for firmware (its firmware_class), below the driver's root.
 std::vector<fs::path> firmware_folders(const Node& node) {
   const std::string release = hardware::text_in(node.procfs / "sys/kernel/osrelease");
   const std::string own = hardware::text_in(node.sysfs / "module/firmware_class/parameters/path");

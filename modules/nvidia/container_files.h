@@ -19,17 +19,17 @@
 
 namespace cardcage::nvidia {
 
-// Adds the folders with the libraries to what the container's loader searches first. An image that has the CUDA
-// compatibility libraries of a driver newer than `driver_version` uses those, as with NVIDIA's container toolkit.
+// Makes the container's loader search the folders with the libraries first. An image that has the CUDA compatibility
+// libraries of a driver newer than `driver_version` uses those, as with NVIDIA's container toolkit.
 void show_libraries(cage::Edit edit, const std::string& driver_version, const Capabilities& wanted);
 
 // The mounts of every container with a GPU: libraries, programs, firmware, and files of OpenCL, Vulkan, EGL and the X
 // server. They change only with the driver.
 std::vector<cage::Mount> driver_mounts(const Node& node, const DriverFile& nvml, const Capabilities& wanted);
-// The sockets of those daemons of the driver that run.
+// The sockets of the driver's daemons that run.
 std::vector<cage::Mount> socket_mounts(const Node& node, const Capabilities& wanted);
-// The folder of an MPS control daemon that runs on the node and serves whoever finds it. Not for claims that have a
-// daemon of their own.
+// The folder of an MPS control daemon that runs on the node and serves every program that finds it. Not for claims that
+// have a daemon of their own.
 std::optional<cage::Mount> node_mps_mount(const Node& node, const Capabilities& wanted);
 
 }  // namespace cardcage::nvidia

@@ -18,7 +18,7 @@ cage::DeviceNode character_device(std::string path, unsigned major, unsigned min
   return {.path = std::move(path), .permissions = "rw", .type = "c", .major = major, .minor = minor};
 }
 
-// Older kernel modules have another name.
+// Older kernel modules use another name.
 unsigned gpu_major(const Majors& majors) {
   for (const char* name : {"nvidia", "nvidia-frontend"})
     if (const auto found = majors.find(name); found != majors.end()) return found->second;
@@ -32,14 +32,15 @@ unsigned major_of(const Majors& majors, std::string_view name, std::string_view 
                     "/proc/devices does not list '" + std::string(name) + "'; " + std::string(remedy));
 }
 
-// The name in /dev/dri/by-path of a node like card1, which udev links to it; empty if there is none.
+// The name in /dev/dri/by-path that udev links to a node like card1; empty if there is none.
 std::string path_link(const Node& node, const Gpu& gpu, const std::string& name) {
   const std::string link = "pci-" + gpu.bus_id + (name.starts_with("card") ? "-card" : "-render");
   std::error_code error;
   return fs::read_symlink(node.devfs / "dri/by-path" / link, error).filename() == name ? link : std::string();
 }
 
-// "gpu0/gi1/ci0/access 13": the minors of /proc/driver/nvidia-caps/mig-minors.
+// The minor of a capability such as "gpu0/gi1/ci0/access", from the lines "gpu0/gi1/ci0/access 13" of
+// /proc/driver/nvidia-caps/mig-minors.
 std::optional<unsigned> capability_minor(const Node& node, const std::string& name) {
   std::ifstream file(node.procfs / "driver/nvidia-caps/mig-minors");
   std::string found;

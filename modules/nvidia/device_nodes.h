@@ -1,4 +1,4 @@
-// Device nodes of GPUs, as containers get them: with type, major and minor, so that no node has to exist on the host.
+// Device nodes of GPUs for containers: with type, major and minor, so that no node has to exist on the host.
 #pragma once
 
 #include <cardcage/sdk.hpp>
@@ -10,19 +10,19 @@
 
 namespace cardcage::nvidia {
 
-// /dev/nvidiactl, nvidia-uvm and what else every container with a GPU needs. Throws cage::Error if the kernel module
-// nvidia-uvm, without which CUDA does not work, is not loaded.
+// /dev/nvidiactl, nvidia-uvm and the other nodes that every container with a GPU needs. Throws cage::Error if the
+// kernel module nvidia-uvm, without which CUDA does not work, is not loaded.
 std::vector<cage::DeviceNode> control_nodes(const Node& node, const Majors& majors);
 
-// /proc/driver/nvidia/params for containers, where programs of the driver shall not make or change device nodes by
-// themselves (NVreg_ModifyDeviceFiles, chapter "Device nodes" of the driver's README). Empty if the driver forbids it
+// The text of /proc/driver/nvidia/params for containers, in which the driver's programs must not make or change device
+// nodes (NVreg_ModifyDeviceFiles, chapter "Device nodes" of the driver's README). Empty if the driver forbids it
 // already.
 std::string params_without_node_changes(const Node& node);
 
 cage::DeviceNode gpu_node(const Gpu& gpu, const Majors& majors);
 
-// /dev/dri/cardN and renderDN of the GPU; none if the driver has no nvidia-drm. CDI has no links, so the container gets
-// those of udev in /dev/dri/by-path as further nodes with the same number.
+// /dev/dri/cardN and renderDN of the GPU; none if the driver has no nvidia-drm. CDI has no links, so udev's links in
+// /dev/dri/by-path become further nodes with the same numbers.
 std::vector<cage::DeviceNode> display_nodes(const Node& node, const Gpu& gpu);
 
 // /dev/nvidia-caps/nvidia-capN of a MIG instance: one for the GPU instance, one for the compute instance. Throws

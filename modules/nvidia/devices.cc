@@ -21,16 +21,16 @@ bool changes_mig_mode_at_once(const Gpu& gpu) {
 bool offers_whole(const Gpu& gpu) { return !gpu.mig_enabled || changes_mig_mode_at_once(gpu); }
 bool offers_partitions(const Gpu& gpu) { return gpu.mig_enabled || changes_mig_mode_at_once(gpu); }
 
-// Partitions that are made for claims.
+// Whether partitions are made for claims.
 bool is_partitionable(const SeenGpu& seen, const Offer& offer) {
   return offer.mig == MigMode::kDynamic && !seen.profiles.empty() && !has_instances_of_host(seen.gpu);
 }
-// Instances that an administrator has made are not given away with their GPU.
+// A GPU with instances that an administrator made is not given away.
 bool offers_function(const SeenGpu& seen, const Offer& offer) {
   return offer.passthrough && (is_partitionable(seen, offer) || !seen.gpu.mig_enabled);
 }
 
-// Attributes that a GPU and its partitions have in common. Returns how many.
+// Adds the attributes that a GPU and its partitions have in common. Returns their number.
 std::size_t add_common_attributes(cage::Device& device, const Gpu& gpu, const DriverVersions& versions) {
   std::size_t count = 0;
   const auto add = [&](const char* name, const auto& value) {
@@ -59,7 +59,7 @@ cage::Quantities engines(const MigProfile& profile) {
           {"memory", cage::Quantity::bytes(static_cast<std::int64_t>(std::min(profile.memory_mib, kMostMib) * kMib))}};
 }
 
-// The most that any profile has: a profile that takes all of the GPU leaves nothing for another.
+// The maximum of each resource over all profiles: a profile that takes the whole GPU leaves nothing for another.
 MigProfile most_of(const std::vector<MigProfile>& profiles) {
   MigProfile most;
   for (const MigProfile& one : profiles) {
@@ -92,7 +92,7 @@ std::string counter_name(std::string_view capacity) {
   return name;
 }
 
-// What a partition takes from the counters of its GPU.
+// The amounts that a partition consumes from the counters of its GPU.
 cage::Quantities counters(const MigProfile& profile, nvml::Placement placement) {
   cage::Quantities list = engines(profile);
   for (auto& [name, quantity] : list) name = counter_name(name);
@@ -101,7 +101,7 @@ cage::Quantities counters(const MigProfile& profile, nvml::Placement placement) 
   return list;
 }
 
-// The host refuses a device with an address that Kubernetes does not take.
+// The host refuses a device whose address Kubernetes does not accept.
 void set_address(cage::Device& device, const std::string& bus_id) {
   if (has_short_domain(bus_id)) device.pci(bus_id);
 }
@@ -119,7 +119,7 @@ cage::Device gpu_device(const SeenGpu& seen, const DriverVersions& versions) {
   return device;
 }
 
-// `slices` are those whose number is a capacity of its own.
+// `slices`: each memory slice gets a capacity of its own.
 cage::Device mig_device(const SeenGpu& seen, const DriverVersions& versions, const std::string& id,
                         const std::string& uuid, const MigProfile& profile, nvml::Placement placement, bool slices) {
   const Gpu& gpu = seen.gpu;
@@ -138,7 +138,7 @@ cage::Device mig_device(const SeenGpu& seen, const DriverVersions& versions, con
     device.capacity(name, quantity);
     --room;
   }
-  // The largest profile of a GPU with twelve slices has no room for all of them, and needs none to tell it apart.
+  // The largest profile of a GPU with twelve slices has no room for all of them, and is unique without them.
   if (slices && placement.size <= room)
     for (unsigned slice = placement.start; slice < placement.start + placement.size; ++slice)
       device.capacity("memorySlice" + std::to_string(slice), cage::Quantity::count(1));
@@ -195,7 +195,7 @@ cage::Device function_device(const PciGpu& function, const SeenGpu* seen) {
 
 std::string counter_set_of(const SeenGpu& seen) { return device_name(seen.gpu) + "-counter-set"; }
 
-// What the GPU has that its devices share. A GPU without partitions is one thing.
+// The counters that the GPU's devices share. A GPU without partitions is counted as one unit.
 cage::Quantities all_counters(const SeenGpu& seen, const Offer& offer) {
   if (!is_partitionable(seen, offer)) return {{"gpu", cage::Quantity::count(1)}};
   return counters(most_of(seen.profiles), {.start = 0, .size = memory_slices(seen.profiles)});
@@ -216,7 +216,7 @@ void report_partitionable(const SeenGpu& seen, const DriverVersions& versions, c
   snapshot.counter_set(set, all);
   if (offers_whole(seen.gpu)) {
     cage::Device whole = gpu_device(seen, versions);
-    // With the memory of the largest profile, as NVIDIA's DRA driver publishes it: the counter has no more.
+    // Publishes the memory of the largest profile, as NVIDIA's DRA driver does: the counter has no more.
     for (auto& [name, quantity] : engines(most_of(seen.profiles))) whole.capacity(name, quantity);
     if (snapshot.add(whole)) snapshot.consumes(seen.gpu.uuid, set, all);
   }

@@ -1,5 +1,5 @@
-// How GPUs and their partitions appear in Kubernetes: names, attributes and capacities of NVIDIA's DRA driver, so that
-// its users keep their DeviceClasses and CEL expressions.
+// The devices that Kubernetes sees for GPUs and partitions: names, attributes and capacities are those of NVIDIA's DRA
+// driver, so that its users keep their DeviceClasses and CEL expressions.
 #pragma once
 
 #include <cardcage/sdk.hpp>
@@ -10,28 +10,28 @@
 namespace cardcage::nvidia {
 
 enum class MigMode {
-  kStatic,   // the instances that the administrator has made
+  kStatic,   // instances that the administrator made
   kDynamic,  // every instance that a GPU can have, made when a claim needs it
 };
-// What the operator has chosen.
+// The operator's choices.
 struct Offer {
   MigMode mig = MigMode::kStatic;
-  bool passthrough = false;    // GPUs also as a whole for virtual machines
+  bool passthrough = false;    // offers whole GPUs to virtual machines, too
   bool memory_shares = false;  // claims share a GPU, each with a part of its memory (KEP-5075)
 };
 
-// Reports every device of the inventory, and those of `functions` for virtual machines.
+// Reports every device of the inventory, and `functions` as devices for virtual machines.
 void report_devices(const Inventory& inventory, const std::vector<PciGpu>& functions, const Offer& offer,
                     cage::Snapshot& snapshot);
 
-// Whether the GPU is a device itself, or its partitions alone are.
+// Whether the GPU is a device itself; otherwise only its partitions are.
 bool is_device(const SeenGpu& seen, const Offer& offer);
 
 // Whether the GPU responds: the cause Access of each of its devices.
 cage::Health access_of(const SeenGpu& seen);
 
-// The ids about which faults of the GPU as a whole are stated. The host marks its partitions with them, also where the
-// GPU itself is no device. Its sibling for virtual machines is no partition: it can be reset like the GPU.
+// The ids under which faults of the whole GPU are stated. The host marks its partitions with them, even where the GPU
+// itself is not a device. Its sibling for virtual machines is not a partition: it can be reset like the GPU.
 std::vector<std::string> whole_ids(const SeenGpu& seen, const Offer& offer);
 
 // The ids of the devices that depend on this GPU, as report_devices() reports them.
@@ -40,17 +40,17 @@ std::vector<std::string> device_ids(const SeenGpu& seen, const Offer& offer);
 // The id of a MIG device that is made on demand.
 std::string dynamic_mig_id(const Gpu& gpu, unsigned profile, unsigned start);
 
-// The id of the device that a MIG instance is.
+// The id of the device for a MIG instance.
 std::string device_id(const SeenGpu& seen, const MigInstance& instance, const Offer& offer);
 
-// What a device id stands for.
+// The hardware behind a device id.
 struct Target {
   const SeenGpu* gpu = nullptr;
-  const MigInstance* instance = nullptr;  // of a MIG device that exists
-  const MigProfile* profile = nullptr;    // of a MIG device that is made on demand
+  const MigInstance* instance = nullptr;  // for a MIG device that exists
+  const MigProfile* profile = nullptr;    // for a MIG device that is made on demand
   unsigned start = 0;                     // its first memory slice
 };
-// Without a GPU if there is no such device.
+// Without a GPU for an unknown id.
 Target find_target(const Inventory& inventory, std::string_view device_id);
 
 }  // namespace cardcage::nvidia

@@ -53,7 +53,7 @@ const Inventory& Driver::look() {
   return inventory_;
 }
 
-// A driver that is not in the root has its libraries where no loader looks.
+// Adds LD_PRELOAD where the driver has a root of its own, because no loader finds its libraries there.
 SmiRunner Driver::smi() const {
   if (node_.driver_root == "/" || !file_) return {.host = host_, .environment = {}};
   return {.host = host_, .environment = {"LD_PRELOAD=" + file_->host.native()}};

@@ -14,17 +14,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Libraries load each other by name, so a capability brings more than its own: those of video and graphics load CUDA's
+// Libraries load each other by name, so a capability needs more libraries than its own: video and graphics load CUDA's
 // (libnvcuvid, libnvoptix, libnvidia-rtcore), and CUDA's debugger loads NVML. tools/test drivers reads the names out of
 // real drivers.
 enum class Purpose { management, cuda, video, graphics, elsewhere };
 
 struct KnownLibrary {
-  std::string_view stem;  // of libcuda.so.580.65.06: libcuda
+  std::string_view stem;  // the name up to ".so", such as libcuda
   Purpose purpose;
 };
 
-// As libnvidia-container sorts them in nvc_info.c, and the README of NVIDIA's installer describes them.
+// Sorted as in nvc_info.c of libnvidia-container, and as the README of NVIDIA's installer describes them.
 constexpr std::array kKnownLibraries{
     KnownLibrary{"libnvidia-cfg", Purpose::management},
     KnownLibrary{"libnvidia-ml", Purpose::management},
@@ -96,14 +96,14 @@ constexpr std::array kAddedNames{
     AddedName{"libnvidia-opticalflow", "libnvidia-opticalflow.so"},
     AddedName{"libnvidia-vulkan-producer", "libnvidia-vulkan-producer.so"},
 };
-// Programs load these by a name without a version, where the driver has it. That of others is for linking.
+// Libraries that programs load by a name without a version. Such a name of any other library is for linking.
 constexpr std::array<std::string_view, 3> kLoadedPlain{"libnvidia-ml", "libnvcuvid", "libnvidia-encode"};
 constexpr std::string_view kNvvm = "libnvidia-nvvm";
 constexpr std::string_view kVdpau = "libvdpau_nvidia", kVdpauFolder = "vdpau";
 
 std::string_view stem_of(std::string_view name) { return name.substr(0, name.find(".so")); }
 
-// "580.65.06" of libcuda.so.580.65.06; empty for libcuda.so.
+// The version in a name: "580.65.06" for libcuda.so.580.65.06; empty for libcuda.so.
 std::string_view suffix_of(std::string_view name) {
   const auto at = name.find(".so.");
   return at == std::string_view::npos ? std::string_view() : name.substr(at + 4);
@@ -114,7 +114,8 @@ const KnownLibrary* find_known(std::string_view stem) {
   return found == kKnownLibraries.end() ? nullptr : found;
 }
 
-// A library's own version is small: 1.1.13. Another driver that was not removed has three digits: 535.261.03.
+// A library's own version is small, such as 1.1.13. That of another driver that was not removed has three digits:
+// 535.261.03.
 bool is_own_version(std::string_view suffix) {
   return !suffix.empty() && suffix.substr(0, suffix.find('.')).size() < 3;
 }
@@ -125,8 +126,8 @@ bool is_of_driver(std::string_view name, const std::string& version) {
   return suffix == version || (is_own_version(suffix) && std::ranges::find(kOwnVersions, stem) != kOwnVersions.end());
 }
 
-// A library that is not in the table serves everything, as the toolkit's CDI files give each container every library
-// of the driver's version: one too many costs a mount, a missing one breaks the programs of a new driver.
+// A library that is not in the table serves everything, because the toolkit's CDI files give each container every
+// library of the driver's version: a needless one costs a mount, a missing one breaks the programs of a new driver.
 bool serves(std::string_view stem, const Capabilities& wanted) {
   const KnownLibrary* known = find_known(stem);
   if (known == nullptr || known->purpose == Purpose::management) return !wanted.empty();
@@ -140,7 +141,7 @@ bool serves(std::string_view stem, const Capabilities& wanted) {
 
 struct FoundLibrary {
   fs::path file;
-  std::set<std::string> links;  // names that lead to it, its own among them
+  std::set<std::string> links;  // names that lead to it, including its own
 };
 
 void look_into(const fs::path& root, const fs::path& folder, const std::string& version,
@@ -200,7 +201,7 @@ DriverLibrary describe(const FoundLibrary& found, const std::string& soname, con
   return library;
 }
 
-// Whether the folders' links give the SONAME to this file.
+// Whether a link in the folders gives the SONAME to this file.
 bool is_linked(const FoundLibrary& found, const std::string& soname) {
   return soname.empty() || found.links.contains(soname);
 }

@@ -1,4 +1,4 @@
-// The libraries of the driver's user space: where they are, what they serve, and by which names programs load them.
+// The libraries of the driver's user space: their places, their purposes, and the names by which programs load them.
 #pragma once
 
 #include <filesystem>
@@ -11,14 +11,14 @@ namespace cardcage::nvidia {
 
 struct DriverLibrary {
   std::filesystem::path file;            // below the driver's root; not a link
-  std::vector<std::string> names;        // by which programs load it: its SONAME first
-  std::vector<std::string> other_names;  // with the version, and the one that programs are linked by
-  std::string subfolder;                 // of a folder of libraries, where programs look for it: "vdpau"
+  std::vector<std::string> names;        // names by which programs load it, its SONAME first
+  std::vector<std::string> other_names;  // the full version, and the name that programs are linked by
+  std::string subfolder;                 // below a folder of libraries, where programs look for it: "vdpau"
 };
 
 // The libraries in these folders, which are library_folders() of the root, of a driver of this version that serve one
-// of the capabilities; no name twice. What cannot be read is left out. The version is empty for a driver whose file
-// names have none (WSL).
+// of the capabilities; no name twice. Unreadable files are left out. The version is empty for a driver whose file names
+// have none (WSL).
 std::vector<DriverLibrary> find_driver_libraries(const std::filesystem::path& driver_root,
                                                  const std::vector<std::filesystem::path>& folders,
                                                  const std::string& version, const Capabilities& wanted);

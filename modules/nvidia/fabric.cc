@@ -6,7 +6,7 @@
 namespace cardcage::nvidia {
 namespace {
 
-// One statement of the health mask: two or four bits, of which `bad` is the least value that means trouble.
+// One statement of the health mask: two or four bits. `bad` is the least value that means trouble.
 struct HealthBits {
   unsigned shift, width, bad, worst;
   const char* text;

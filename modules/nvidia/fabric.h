@@ -1,4 +1,4 @@
-// The NVLink fabric of a GPU: the cluster that it belongs to, and what is wrong with it.
+// The NVLink fabric of a GPU: the cluster that it belongs to, and its faults.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ struct Fabric {
   std::string clique;   // "CLUSTER-UUID.ID" once the fabric is complete
   std::string problem;  // for people; empty if there is none
 };
-// Nothing for a GPU without one.
+// Nothing for a GPU without a fabric.
 std::optional<Fabric> read_fabric(const nvml::Library& nvml, nvml::Device device);
 
 }  // namespace cardcage::nvidia

@@ -12,7 +12,7 @@ namespace {
 using nvml::get;
 using nvml::get_tagged;
 
-// By the number of nvmlBrandType_t.
+// Indexed by nvmlBrandType_t.
 constexpr std::array kBrands{"Unknown",   "Quadro",      "Tesla",     "NVS",        "Grid",      "GeForce",
                              "Titan",     "NvidiaVApps", "NvidiaVPC", "NvidiaVCS",  "NvidiaVWS", "NvidiaCloudGaming",
                              "QuadroRTX", "NvidiaRTX",   "Nvidia",    "GeForceRTX", "TitanRTX"};
@@ -42,7 +42,7 @@ const char* addressing_mode_name(unsigned mode) {
   }
 }
 
-// The text that a function writes into a buffer; empty if it cannot.
+// The text that a function writes into a buffer; empty if the function fails.
 template <std::size_t Size>
 std::string text(nvml::Return (*function)(nvml::Device, char*, unsigned), nvml::Device device) {
   std::array<char, Size> buffer{};

@@ -1,4 +1,4 @@
-// What the module knows of one GPU.
+// One GPU, as the driver describes it.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace cardcage::nvidia {
 struct Gpu {
   std::string uuid, bus_id;       // "GPU-...", "0000:3b:00.0": both stay when minor numbers and NVML's indices change
   std::string nvml_bus_id;        // as NVML spells it: "00000000:3B:00.0"
-  unsigned minor = 0;             // of /dev/nvidiaN
+  unsigned minor = 0;             // as in /dev/nvidiaN
   std::optional<unsigned> index;  // among the GPUs that NVML counts
   std::string product;
   std::string brand, architecture;  // as NVIDIA's DRA driver spells them
@@ -24,7 +24,7 @@ struct Gpu {
   std::optional<unsigned> module_id;           // its place on a board with NVSwitches
   unsigned virtualization = nvml::kBareMetal;  // nvml::VirtualizationMode
   bool mig_capable = false, mig_enabled = false;
-  std::string clique;  // "CLUSTER-UUID.ID" of its NVLink fabric, once that is complete
+  std::string clique;  // "CLUSTER-UUID.ID" of its NVLink fabric once that is complete
 };
 
 // Versions, which are the same for all GPUs of a node.
@@ -34,18 +34,18 @@ struct DriverVersions {
 };
 DriverVersions read_versions(const nvml::Library& nvml);
 
-// Throws nvml::Failure if the GPU does not respond, or does not tell what decides which devices it has. Another getter
-// that fails alone leaves out what it would tell.
+// Throws nvml::Failure if the GPU does not respond, or does not return a value that decides about its devices. Any
+// other getter that fails leaves its value out.
 Gpu read_gpu(const nvml::Library& nvml, nvml::Device device);
 
 // nvml::EnableState, now and after the next reset.
 struct MigModes {
   unsigned current = nvml::kDisabled, pending = nvml::kDisabled;
 };
-// Nothing if the GPU has no MIG. Throws nvml::Failure.
+// Nothing for a GPU without MIG. Throws nvml::Failure.
 std::optional<MigModes> read_mig_mode(const nvml::Library& nvml, nvml::Device device, const std::string& bus_id);
 
-// In a virtual machine the MIG mode changes only with a restart of the machine, and that of a vGPU is its host's.
+// In a virtual machine the MIG mode changes only with a restart of the machine; for a vGPU it is set by the host.
 inline bool has_fixed_mig_mode(const Gpu& gpu) {
   return gpu.virtualization == nvml::kPassthrough || gpu.virtualization == nvml::kVgpuGuest;
 }

@@ -17,14 +17,14 @@ void set_compute_mode(const nvml::Library& nvml, nvml::Device device, const Gpu&
 bool is_persistent(const nvml::Library& nvml, nvml::Device device);
 void set_persistent(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu, bool on);
 
-// Runs the driver's nvidia-smi, for what NVML has no function for.
+// Runs the driver's nvidia-smi for functions that NVML lacks.
 struct SmiRunner {
   cage::Host host;
   std::vector<std::string> environment;
 };
 // Throw cage::Error.
 void set_time_slice(const cage::Call& call, const SmiRunner& smi, const std::string& uuid, unsigned interval);
-// Resets the GPUs, by bus id, together: those that NVLink connects may need it. Nothing may have them open.
+// Resets the GPUs, by bus id, together, because GPUs that NVLink connects may need it. No process may have them open.
 void reset_gpus(const cage::Call& call, const SmiRunner& smi, const std::vector<std::string>& bus_ids);
 
 }  // namespace cardcage::nvidia

@@ -19,7 +19,7 @@ SeenGpu look_at(const nvml::Library& nvml, const KernelGpu& found, const Invento
   bool is_read = false;
   try {
     nvml::Device device = nullptr;
-    // By the address: a search by index or UUID attaches other GPUs and fails with them.
+    // Opens it by the address: a search by index or UUID attaches other GPUs and fails with them.
     nvml.must(nvml->nvmlDeviceGetHandleByPciBusId_v2(found.bus_id.c_str(), &device), "opening GPU " + found.bus_id);
     SeenGpu seen;
     seen.gpu = read_gpu(nvml, device);
@@ -31,7 +31,7 @@ SeenGpu look_at(const nvml::Library& nvml, const KernelGpu& found, const Invento
     SeenGpu silent = known_before(before, found);
     silent.fault = failure.what();
     silent.has_driver = true;
-    // A call about its instances may fail although they are there.
+    // A call about its instances may fail although they exist.
     silent.lost = !is_read && (failure.code() == nvml::kGpuIsLost || failure.code() == nvml::kGpuNotFound);
     return silent;
   }
@@ -56,7 +56,7 @@ Inventory take_inventory(const nvml::Library& nvml, const Node& node, const Inve
     SeenGpu seen =
         released.contains(found.bus_id) ? known_before(before, found) : look_at(nvml, found, before, divides);
     seen.released = released.contains(found.bus_id);
-    const bool has_identity = !seen.gpu.uuid.empty();  // or nobody has ever reached it
+    const bool has_identity = !seen.gpu.uuid.empty();  // false if the GPU never responded
     if (has_identity && !is_display_only(seen.gpu.product)) now.gpus.push_back(std::move(seen));
   }
   std::ranges::sort(now.gpus, {}, [](const SeenGpu& seen) { return seen.gpu.minor; });

@@ -33,12 +33,12 @@ constexpr std::array kUsualFolders{
     "/run/opengl-driver/lib",  // NixOS
     "/usr/lib/wsl/lib",        // WSL
 };
-// Their subfolders have one driver each: Debian's nvidia/current and nvidia/tesla-535.
+// Folders with one subfolder per driver: Debian's nvidia/current and nvidia/tesla-535.
 constexpr std::array kParents{"/usr/lib/" CARDCAGE_TRIPLET "/nvidia", "/usr/lib/nvidia"};
 #undef CARDCAGE_TRIPLET
 
-// The cache of glibc since 2.2, as its dl-cache.h has it; older caches may lie before it in the file. Offsets count
-// from the magic.
+// The cache of glibc since 2.2, as in its dl-cache.h; older caches may lie before it in the file. Offsets count from
+// the magic.
 constexpr std::string_view kMagic = "glibc-ld.so.cache1.1";
 struct CacheHeader {
   char magic[kMagic.size()];

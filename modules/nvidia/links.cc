@@ -6,9 +6,9 @@
 namespace cardcage::nvidia {
 namespace {
 
-// A link counts more than any place in the PCIe tree. Links to a switch reach every GPU and so tell none apart.
+// A link counts more than any place in the PCIe tree. Links to a switch reach every GPU and so make no difference.
 constexpr int kNvLink = 100, kSameGpu = 1000;
-constexpr unsigned kMostLinks = 36;  // of a GPU; NVML refuses numbers that the GPU does not have
+constexpr unsigned kMostLinks = 36;  // per GPU; NVML refuses numbers that the GPU does not have
 
 int score_of(unsigned level) {
   switch (level) {
@@ -21,7 +21,7 @@ int score_of(unsigned level) {
   }
 }
 
-// The bus ids of the GPUs at the other ends, one for each link.
+// The bus ids of the GPUs at the other ends, one per link.
 std::vector<std::string> linked_gpus(const nvml::Library& nvml, nvml::Device device) {
   std::vector<std::string> found;
   for (const unsigned link : active_nvlinks(nvml, device)) {
@@ -40,7 +40,7 @@ std::vector<unsigned> active_nvlinks(const nvml::Library& nvml, nvml::Device dev
   if (nvml->nvmlDeviceGetNvLinkState == nullptr) return links;
   for (unsigned link = 0; link < kMostLinks; ++link) {
     unsigned state = nvml::kDisabled;
-    // A link may be unsupported although those after it work.
+    // A link may be unsupported although later ones work.
     const nvml::Return code = nvml->nvmlDeviceGetNvLinkState(device, link, &state);
     if (code == nvml::kGpuIsLost || code == nvml::kGpuNotFound) nvml.must(code, "reading the NVLinks of a GPU");
     if (code == nvml::kSuccess && state == nvml::kEnabled) links.push_back(link);
@@ -69,7 +69,7 @@ Closeness Closeness::read(Driver& driver) {
         found.add(one, other, (level ? score_of(*level) : 0) + static_cast<int>(links) * kNvLink);
       }
     }
-  } catch (const cage::Error&) {  // a GPU was lost meanwhile; what is known is better than no choice
+  } catch (const cage::Error&) {  // a GPU was lost meanwhile; a choice by the known links beats none
   }
   return found;
 }
@@ -130,7 +130,7 @@ std::vector<std::string> Closeness::choose(const std::vector<std::string_view>& 
   const auto needed = static_cast<std::size_t>(std::ranges::count(must, true));
   std::optional<std::pair<int, std::vector<bool>>> best;
   for (std::size_t seed = 0; seed < total; ++seed) {
-    if (needed >= count && !must[seed]) continue;  // nothing is left to choose
+    if (needed >= count && !must[seed]) continue;  // no device is left to choose
     auto grown = grow(seed);
     if (!best || grown.first > best->first) best = std::move(grown);
   }

@@ -12,18 +12,18 @@ namespace cardcage::nvidia {
 // The numbers of the GPU's NVLinks that are up. Throws nvml::Failure for a GPU that is lost.
 std::vector<unsigned> active_nvlinks(const nvml::Library& nvml, nvml::Device device);
 
-// How well each pair of GPUs works together. Of no use if the driver cannot tell: then all pairs are equal.
+// How well each pair of GPUs works together. All pairs are equal if the driver cannot tell.
 class Closeness {
  public:
   // Reads the links of the GPUs that respond.
   static Closeness read(Driver& driver);
-  // Gives pairs a score by hand.
+  // Starts without any score; the caller sets the scores.
   explicit Closeness(std::vector<std::string> uuids)
       : uuids_(std::move(uuids)), scores_(uuids_.size() * uuids_.size()) {}
   void add(std::size_t one, std::size_t other, int score);
 
-  // `count` of the available devices, the required ones among them, whose pairs have a high score in total. Takes the
-  // GPU of each device from `gpu_of`, by device. The order of `available` decides between equals.
+  // Chooses `count` of the available devices, including the required ones, whose pairs have a high score in total.
+  // `gpu_of` has the GPU of each device. The order of `available` decides between equals.
   std::vector<std::string> choose(const std::vector<std::string_view>& available,
                                   const std::vector<std::string>& gpu_of, const std::vector<std::string_view>& required,
                                   std::size_t count) const;

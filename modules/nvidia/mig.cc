@@ -11,7 +11,7 @@
 namespace cardcage::nvidia {
 namespace {
 
-// What the three revisions of NVML's struct have in common.
+// Reads the fields that the three revisions of NVML's struct have in common.
 template <class Info>
 MigProfile common_profile(const Info& info) {
   return {.id = info.id,
@@ -33,9 +33,10 @@ std::string profile_name(std::span<const char> text) {
   return name.starts_with("MIG ") ? name.substr(4) : name;
 }
 
-// As drivers print it that do not tell the name: "1g.5gb", where the gigabytes are eighths of the memory, rounded.
+// The name for drivers that report none, as other drivers print it: "1g.5gb", where the gigabytes are eighths of the
+// memory, rounded.
 std::string computed_name(unsigned index, const MigProfile& profile, std::uint64_t total_bytes) {
-  constexpr std::array kMediaExtensions{7U, 8U};  // of the enumeration of profiles: REV1
+  constexpr std::array kMediaExtensions{7U, 8U};  // indices of profiles: REV1
   constexpr double kEighths = 8;
   const double mib = static_cast<double>(std::uint64_t{1} << 20);
   const double share = static_cast<double>(profile.memory_mib) * mib / static_cast<double>(total_bytes);
@@ -45,8 +46,8 @@ std::string computed_name(unsigned index, const MigProfile& profile, std::uint64
   return std::to_string(profile.compute_slices) + "g." + std::to_string(gib) + "gb" + (media ? "+me" : "");
 }
 
-// Whether the driver has filled in the profile at the index. It has not if it knows the struct or the index not, or the
-// GPU has no such profile.
+// Whether the driver has filled in the profile at the index. It has not if it does not know the struct or the index, or
+// if the GPU has no such profile.
 bool has_profile(const nvml::Library& nvml, nvml::Return code) {
   if (nvml::means_none(code) || nvml::means_absent(code) || code == nvml::kInvalidArgument ||
       code == nvml::kArgumentVersionMismatch)
@@ -81,7 +82,7 @@ std::optional<MigProfile> read_profile(const nvml::Library& nvml, nvml::Device d
   return profile;
 }
 
-// The compute instance that takes all of the GPU instance.
+// The compute instance that takes the whole GPU instance.
 std::optional<nvml::ComputeInstanceInfo> whole_compute_instance(const nvml::Library& nvml, nvml::GpuInstance instance,
                                                                 unsigned compute_slices) {
   std::vector<nvml::ComputeInstance> found;

@@ -1,4 +1,4 @@
-// Partitions of a GPU (Multi-Instance GPU): which ones it can have and which ones exist.
+// Partitions of a GPU (Multi-Instance GPU): the possible and the existing ones.
 //
 // A partition is a GPU instance with one compute instance that takes all of it. Its profile has an id, which is neither
 // the index in NVML's list of profiles nor unique across products. Its placement counts memory slices: 8 on A100 and
@@ -18,7 +18,7 @@ namespace cardcage::nvidia {
 struct MigProfile {
   unsigned id = 0;
   std::string name;             // "1g.10gb", "1g.10gb+me"
-  unsigned compute_slices = 0;  // of the GPU instance
+  unsigned compute_slices = 0;  // per GPU instance
   unsigned multiprocessors = 0, copy_engines = 0, decoders = 0, encoders = 0, jpeg_engines = 0, ofa_engines = 0;
   std::uint64_t memory_mib = 0;
   bool graphics = false;
@@ -36,7 +36,7 @@ struct MigInstance {
 std::vector<MigProfile> read_mig_profiles(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu);
 
 // The instances that exist, by placement. An instance whose compute instance does not take all of it is left out: two
-// of the kind would share a name.
+// such instances would share a name.
 std::vector<MigInstance> read_mig_instances(const nvml::Library& nvml, nvml::Device device,
                                             const std::vector<MigProfile>& profiles);
 

@@ -39,7 +39,7 @@ void must_support_mig(const nvml::Library& nvml) {
     throw cage::Error(CAGE_UNIMPLEMENTED, "the NVIDIA driver cannot create MIG instances; install 550 or later");
 }
 
-// Hopper and later change the mode at once; the driver says so of others that do.
+// Hopper and later change the mode at once; for others the driver reports whether they do.
 bool changes_mode_without_reset(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu) {
   if (has_fixed_mig_mode(gpu)) return false;
   if (gpu.compute_capability && gpu.compute_capability->first >= 9) return true;
@@ -59,8 +59,8 @@ bool is_mig_enabled(const nvml::Library& nvml, nvml::Device device, const Gpu& g
 
 const char* needed_restart(const Gpu& gpu) { return has_fixed_mig_mode(gpu) ? "a restart of the machine" : "a reset"; }
 
-// Throws nvml::Failure if the driver does not change the mode at once. It would do so with the next reset, so the mode
-// that was pending before is made pending again: another program may have asked for that one.
+// Throws nvml::Failure if the driver does not change the mode at once. It would change it at the next reset, so the
+// mode that was pending before is made pending again: another program may have asked for that one.
 void change_mig_mode(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu, unsigned wanted) {
   const std::string what =
       (wanted == nvml::kEnabled ? "turning on the MIG mode of GPU " : "turning off the MIG mode of GPU ") + gpu.bus_id;
@@ -79,7 +79,7 @@ MigInstance make_instance(const nvml::Library& nvml, nvml::Device device, const 
                           nvml::Placement placement) {
   must_support_mig(nvml);
   const std::string what = place(gpu, profile.name, placement.start);
-  // NVML says INSUFFICIENT_RESOURCES of a place that is taken, also if the same instance takes it.
+  // NVML returns INSUFFICIENT_RESOURCES for a place that is taken, even by the same instance.
   nvml::GpuInstance handle = find_gpu_instance(nvml, device, profile.id, placement.start);
   if (handle == nullptr)
     nvml.must(nvml->nvmlDeviceCreateGpuInstanceWithPlacement(device, profile.id, &placement, &handle),
@@ -146,7 +146,7 @@ void require_mig_off(const nvml::Library& nvml, nvml::Device device, const Gpu& 
                                  ? std::string("the mode ends with ") + needed_restart(gpu)
                                  : "remove its instances and turn the mode off: nvidia-smi -i " + gpu.uuid + " -mig 0";
   throw cage::Error(CAGE_FAILED_PRECONDITION,
-                    "GPU " + gpu.bus_id + " is in MIG mode, in which nobody can use it as a whole; " + remedy);
+                    "GPU " + gpu.bus_id + " is in MIG mode and cannot be used as a whole; " + remedy);
 }
 
 }  // namespace cardcage::nvidia

@@ -33,7 +33,7 @@ Offer offer_of(const cage::Values& options) {
           .memory_shares = options.boolean("memory_shares")};
 }
 
-// Each of them is for claims that have a GPU to themselves.
+// Rejects options that need claims to have a GPU to themselves, together with shared memory.
 void require_compatible(const cage::Values& options) {
   if (!options.boolean("memory_shares")) return;
   const auto refuse = [](bool given, std::string_view option) {
@@ -200,14 +200,14 @@ class Nvidia final : public cage::Module {
   }
 
  private:
-  // Empty if there is no such device.
+  // Empty for an unknown device.
   std::string bus_id_of(std::string_view device) const {
     if (const Target target = find_target(driver_.inventory(), device); target.gpu != nullptr)
       return target.gpu->gpu.bus_id;
     const auto function = offer_.passthrough ? find_pci_gpu(driver_.node(), device) : std::nullopt;
     return function ? function->bus_id : std::string();
   }
-  // Read when somebody asks for the first time: most nodes never ask.
+  // Reads the links on first use: most nodes never need them.
   const Closeness& closeness() {
     if (!closeness_ || closeness_generation_ != driver_.generation()) {
       closeness_ = Closeness::read(driver_);

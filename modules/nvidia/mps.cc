@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char *kService = "mps", *kProgram = "cardcage-nvidia-mps";
-constexpr std::chrono::seconds kStartLimit{10};  // nothing else is done meanwhile
+constexpr std::chrono::seconds kStartLimit{10};  // the call blocks until then
 constexpr std::chrono::milliseconds kStartPollInterval{20};
 
 [[noreturn]] void fail(const std::string& doing, int error) {
@@ -38,7 +38,7 @@ bool is_mount_point(const fs::path& folder) {
          inside.st_dev != outside.st_dev;
 }
 
-// What containers write there fills nothing else.
+// Mounts a tmpfs, so that containers that write there fill no other memory or disk.
 void mount_memory(const fs::path& folder, const char* options) {
   make_folder(folder);
   if (is_mount_point(folder)) return;
@@ -57,7 +57,7 @@ bool is_ready(const fs::path& file, const std::string& arguments) {
   return held && size == static_cast<ssize_t>(arguments.size()) && text.starts_with(arguments);
 }
 
-// The place of the device among those of the daemon, which counts only them.
+// The place in `devices` of `device`, which is a UUID or such a place.
 std::size_t place_of(const std::string& device, const std::vector<std::string>& devices) {
   const auto found = std::ranges::find(devices, device);
   if (found != devices.end()) return static_cast<std::size_t>(found - devices.begin());
@@ -86,11 +86,11 @@ std::vector<std::string> mps_commands(const std::vector<MpsGroup>& groups) {
   std::map<std::string, unsigned long long> limits;
   for (const MpsGroup& group : groups) {
     std::vector<std::string> devices = group.devices;
-    std::ranges::sort(devices);  // by which NVIDIA's driver counts the places of its memory limits
+    std::ranges::sort(devices);  // NVIDIA's driver counts the places of its memory limits in this order
     for (const std::string& device : devices) limits[device] = group.settings.memory_mib.value_or(0);
     for (const auto& [device, mib] : group.settings.memories_mib) limits[devices[place_of(device, devices)]] = mib;
   }
-  // By number: some versions ignore limits that are set by UUID.
+  // Sets limits by number: some versions ignore limits that are set by UUID.
   std::size_t number = 0;
   for (const std::string& device : mps_devices(groups)) {
     if (limits[device] > 0)
@@ -111,7 +111,7 @@ void Mps::start(const cage::Call& call, std::string_view claim_uid, const std::v
   const fs::path folder = folder_of(claim_uid);
   mount_memory(folder, "mode=0755,size=64m,nr_inodes=4096");
   for (const char* name : {"pipe", "log"}) make_folder(folder / name);
-  mount_memory(folder / "shm", "mode=1777");  // half of the node's memory at most
+  mount_memory(folder / "shm", "mode=1777");  // at most half of the node's memory
 
   std::string visible;
   for (const std::string& device : mps_devices(groups)) visible += (visible.empty() ? "" : ",") + device;

@@ -12,11 +12,11 @@
 namespace cardcage::nvidia {
 namespace {
 
-constexpr std::size_t kDomainDigits = 4;  // of a PCI address: 0000:3b:00.0
+constexpr std::size_t kDomainDigits = 4;  // digits in a PCI address: 0000:3b:00.0
 
 namespace fs = std::filesystem;
 
-constexpr int kMaxLinks = 40;  // as the kernel's
+constexpr int kMaxLinks = 40;  // the kernel's limit
 
 // Keeps the first libnvidia-ml.so.1 in `found`, unless a later one is the first that can be loaded.
 bool look_for_nvml(const fs::path& root, const std::vector<fs::path>& folders, std::optional<fs::path>& found) {
@@ -44,7 +44,7 @@ std::optional<unsigned> number(std::string_view text) {
   return value;
 }
 
-// Digits and dots that begin with a digit: the version that `text` starts with.
+// The version at the start of `text`: digits and dots, beginning with a digit.
 std::string_view leading_version(std::string_view text) {
   const auto end = text.find_first_not_of("0123456789.");
   return text.substr(0, end);
@@ -80,7 +80,7 @@ std::optional<fs::path> resolve(const fs::path& root, const fs::path& inside) {
 
 std::optional<DriverFile> find_nvml(const fs::path& root) {
   std::optional<fs::path> found;
-  // Called often: most nodes have it in one of the usual folders.
+  // This runs often, and most nodes have it in one of the usual folders.
   std::ignore = look_for_nvml(root, usual_library_folders(), found) ||
                 look_for_nvml(root, packaged_library_folders(root), found) ||
                 look_for_nvml(root, cached_library_folders(root), found);
@@ -89,7 +89,7 @@ std::optional<DriverFile> find_nvml(const fs::path& root) {
 }
 
 std::string kernel_driver_version(const fs::path& procfs) {
-  // "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul 27 ..."; the open module says more words.
+  // "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul 27 ..."; the open module has more words.
   std::ifstream file(procfs / "driver/nvidia/version");
   std::string line;
   std::getline(file, line);

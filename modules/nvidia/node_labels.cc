@@ -11,7 +11,7 @@
 namespace cardcage::nvidia {
 namespace {
 
-// The parts "major" and so on, and "full". A version of two parts has an empty third one.
+// Sets the parts, "major" and so on, and "full". A version of two parts has an empty third one.
 void add_version(const std::string& name, const std::string& version, std::initializer_list<const char*> parts,
                  LabelMap& labels) {
   std::istringstream text(version);
@@ -35,7 +35,7 @@ void add_versions(const DriverVersions& versions, LabelMap& labels) {
   }
 }
 
-// By the class of the PCI functions: VGA controllers or 3D controllers.
+// The mode by the class of the PCI functions: VGA controllers or 3D controllers.
 const char* mode_of(const Inventory& inventory, const Node& node) {
   std::set<std::string> classes;
   for (const SeenGpu& seen : inventory.gpus) classes.insert(hardware::ids_of(node.sysfs, seen.gpu.bus_id).class_code);
@@ -83,7 +83,7 @@ void report_labels(const Inventory& inventory, const Node& node, const LabelPoli
   add_vgpu(inventory, node, found);
   const bool capable = std::ranges::any_of(inventory.gpus, [](const SeenGpu& seen) { return seen.gpu.mig_capable; });
   found["nvidia.com/mig.capable"] = capable ? "true" : "false";
-  found["nvidia.com/mps.capable"] = "false";  // MPS is for claims: no resource of the device-plugin API is shared by it
+  found["nvidia.com/mps.capable"] = "false";  // MPS is for claims: it shares no resource of the device-plugin API
   found["nvidia.com/gpu.mode"] = mode_of(inventory, node);
   found["nvidia.com/gpu.machine"] = machine_of(node);
   if (policy.timestamp)

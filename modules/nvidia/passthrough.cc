@@ -23,7 +23,7 @@ void Passthrough::take_back(const cage::Call& call, const std::string& bus_id) c
   using hardware::slot_of;
   const auto gpus = read_pci_gpus(driver_.node());
   const auto gpu = std::ranges::find(gpus, slot_of(bus_id), [](const PciGpu& one) { return slot_of(one.bus_id); });
-  // Without the card there is nothing to bind, and the host forgets what it had.
+  // Without the card there is no function to bind, and the host forgets its driver.
   vfio_with(vfio_driver_).take_back(call, gpu == gpus.end() ? bus_id : gpu->uuid, bus_id);
 }
 

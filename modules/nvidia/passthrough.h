@@ -1,4 +1,4 @@
-// Gives a GPU to a virtual machine, as a claim with a VfioDeviceConfig asks for it.
+// Gives a GPU to a virtual machine for a claim with a VfioDeviceConfig.
 //
 // Source: resource.nvidia.com/v1beta1, kind VfioDeviceConfig.
 #pragma once
@@ -26,19 +26,19 @@ inline constexpr cage::Option kVfioFields[] = {
 
 class Passthrough {
  public:
-  // `vfio_driver` is that of the kernel, such as "vfio-pci"; empty: the one that fits each GPU best.
+  // `vfio_driver` is a driver of the kernel, such as "vfio-pci"; empty: the best fit for each GPU.
   Passthrough(Driver& driver, cage::Host host, std::string vfio_driver)
       : driver_(driver), host_(host), vfio_driver_(std::move(vfio_driver)) {}
 
-  // The functions to bind. Throws cage::Error if they cannot all be given away.
+  // The functions to bind. Throws cage::Error if one of them cannot be given away.
   std::vector<std::string> functions_of(const PciGpu& gpu) const {
     return vfio_with(driver_for(gpu.bus_id)).functions_with(gpu.bus_id);
   }
-  // Binds them. Nothing of the module may have the GPU open.
+  // Binds the functions. The module must not have the GPU open.
   void give(const cage::Call& call, const PciGpu& gpu) const {
     vfio_with(driver_for(gpu.bus_id)).give(call, gpu.uuid, gpu.bus_id);
   }
-  // Binds the function to the driver that it had.
+  // Binds the function to its former driver.
   void take_back(const cage::Call& call, const std::string& bus_id) const;
   // The nodes that a virtual machine monitor opens.
   void add_to(cage::Edit edit, const cage::Allocation& device, const PciGpu& gpu) const;

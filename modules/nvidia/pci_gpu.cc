@@ -18,8 +18,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kVendor = "0x10de", kDisplayController = "0x03";
 
-// Lines of `resource` are the first and last address and the flags of a BAR; those after the sixth are of the ROM and
-// of virtual functions.
+// Lines of `resource` are the first and last address and the flags of a BAR; lines after the sixth belong to the ROM
+// and to virtual functions.
 std::uint64_t memory_of(const fs::path& function) {
   constexpr std::uint64_t kMemory64 = 0x00100000;  // IORESOURCE_MEM_64
   std::ifstream file(function / "resource");
@@ -40,7 +40,7 @@ std::vector<PciGpu> read_pci_gpus(const Node& node) {
   std::vector<PciGpu> gpus;
   for (const std::string& bus_id : hardware::functions_of(node.sysfs)) {
     const fs::path function = hardware::path_of(node.sysfs, bus_id);
-    if (hardware::text_in(function / "vendor") != kVendor) continue;  // most functions are of others
+    if (hardware::text_in(function / "vendor") != kVendor) continue;  // most functions belong to other vendors
     const hardware::PciIds ids = hardware::ids_of(node.sysfs, bus_id);
     if (!ids.class_code.starts_with(kDisplayController)) continue;
     gpus.push_back({.bus_id = bus_id,

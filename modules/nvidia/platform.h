@@ -10,7 +10,7 @@
 
 namespace cardcage::nvidia {
 
-// One line for people; empty on a machine that may have GPUs that it does serve.
+// One line for people; empty on a machine that may have GPUs that the module serves.
 std::string unserved_platform(const Node& node);
 
 }  // namespace cardcage::nvidia

@@ -15,13 +15,13 @@ namespace {
 
 using List = nvml::Return (*)(nvml::Device, unsigned*, nvml::ProcessInfo*);
 
-// The records that a driver writes one after the other. Their size depends on the driver, and no function tells it, so
-// there is room for larger ones, and what the driver has written shows the size.
+// The records that a driver writes one after the other. Their size depends on the driver and is not reported, so the
+// buffer has room for larger ones, and the bytes written show the size.
 class Records {
  public:
   explicit Records(unsigned count) : bytes_(count * kRoom, kUnwritten) {}
   nvml::ProcessInfo* data() { return reinterpret_cast<nvml::ProcessInfo*>(bytes_.data()); }
-  // The first `count` of them. Throws cage::Error if the driver has written something else.
+  // The first `count` records. Throws cage::Error if the driver's records have an unknown form.
   std::vector<nvml::ProcessInfo> take(unsigned count) const {
     const auto last = std::find_if(bytes_.rbegin(), bytes_.rend(), [](std::byte one) { return one != kUnwritten; });
     const auto written = static_cast<std::size_t>(bytes_.rend() - last);
@@ -40,11 +40,11 @@ class Records {
   std::vector<std::byte> bytes_;
 };
 
-// Nothing if the driver has no such function.
+// Empty if the driver has no such function.
 std::vector<nvml::ProcessInfo> read(const nvml::Library& nvml, nvml::Device device, List list) {
   if (list == nullptr) return {};
   constexpr int kAttempts = 5;
-  constexpr unsigned kNewOnes = 8;   // may start meanwhile
+  constexpr unsigned kNewOnes = 8;   // processes that may start meanwhile
   constexpr unsigned kMost = 65536;  // processes on a GPU
   unsigned room = 0;
   for (int i = 0; i < kAttempts; ++i) {

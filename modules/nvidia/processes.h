@@ -16,13 +16,13 @@ struct GpuProcess {
   friend bool operator==(const GpuProcess&, const GpuProcess&) = default;
 };
 
-// Those on the GPU, or on one of its GPU instances alone. Sorted by pid. Throws nvml::Failure.
+// The processes on the GPU, or on one of its GPU instances alone. Sorted by pid. Throws nvml::Failure.
 std::vector<GpuProcess> processes_on(const nvml::Library& nvml, nvml::Device device,
                                      std::optional<unsigned> gpu_instance, const std::filesystem::path& procfs);
-// Those that have the device node open, also without using the GPU, as monitoring does. Sorted by pid; none that the
-// PID namespace does not show.
+// The processes that have the device node open, including those that do not use the GPU, such as monitoring. Sorted by
+// pid; processes outside the PID namespace are missing.
 std::vector<GpuProcess> processes_with_open(const std::filesystem::path& node, const std::filesystem::path& procfs);
-// "4711 (python3), 4712 (python3)".
+// The text for messages: "4711 (python3), 4712 (python3)".
 std::string to_text(const std::vector<GpuProcess>& processes);
 
 }  // namespace cardcage::nvidia

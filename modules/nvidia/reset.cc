@@ -9,7 +9,7 @@
 namespace cardcage::nvidia {
 namespace {
 
-// The device may be the sibling of a GPU for virtual machines.
+// Accepts the sibling of a GPU for virtual machines, too.
 const SeenGpu& must_find(Driver& driver, std::string_view device_id) {
   const Inventory& inventory = driver.look();
   const Target target = find_target(inventory, device_id);

@@ -11,13 +11,13 @@
 namespace cardcage::nvidia {
 namespace {
 
-constexpr std::size_t kMostValue = 63;  // of a label in Kubernetes
+constexpr std::size_t kMostValue = 63;  // Kubernetes' limit for a label
 constexpr const char* kWhole = "gpu";
 const std::string kDomain = "nvidia.com/";
 
 bool is_plain(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 
-// "gpu=4", "mig-1g.10gb=2 renamed".
+// Parses "gpu=4" or "mig-1g.10gb=2 renamed".
 std::pair<std::string, SharedResource> parse_shared(std::string_view entry) {
   const auto refuse = [&] {
     throw cage::Error(CAGE_INVALID_ARGUMENT, "label_replicas: '" + std::string(entry) +
@@ -70,7 +70,7 @@ class ResourceLabels {
     labels_[kDomain + resource_ + "." + name] = text.str();
   }
 
-  // A resource that nothing may share has 0 replicas.
+  // A resource that must not be shared has 0 replicas.
   void describe(const std::string& product, std::size_t count, const SharedResource& shared) {
     const bool is_shared = shared.replicas > 1;
     set("product", label_value(product + (is_shared && !shared.renamed ? "-SHARED" : "")));
@@ -89,7 +89,7 @@ SharedResource shared_of(const LabelPolicy& policy, std::string_view resource) {
   return found == policy.shared.end() ? SharedResource{} : found->second;
 }
 
-// The labels have room for one product: that of the first GPU which is not in MIG mode, if there is one.
+// The labels have room for one product: that of the first GPU that is not in MIG mode, if there is one.
 void add_gpus(const Inventory& inventory, const LabelPolicy& policy, LabelMap& labels) {
   const auto whole = std::ranges::find(inventory.gpus, false, [](const SeenGpu& seen) { return seen.gpu.mig_enabled; });
   const bool any_whole = whole != inventory.gpus.end();
@@ -108,7 +108,7 @@ void add_gpus(const Inventory& inventory, const LabelPolicy& policy, LabelMap& l
 
 // The instances of one profile.
 struct Instances {
-  const Gpu* gpu = nullptr;  // of the first
+  const Gpu* gpu = nullptr;  // the GPU of the first instance
   const MigProfile* profile = nullptr;
   std::size_t count = 0;
 };
@@ -144,7 +144,7 @@ void add_instances(const std::string& resource, const Instances& instances, cons
   out.set("engines.ofa", profile.ofa_engines);
 }
 
-// The instances take the place of whole GPUs, or the labels say that they cannot.
+// Labels instances as whole GPUs, or states that they cannot be.
 void add_single(const Inventory& inventory, const LabelPolicy& policy, LabelMap& labels) {
   const auto is_divided = [](const SeenGpu& seen) { return seen.gpu.mig_enabled; };
   const auto first = std::ranges::find_if(inventory.gpus, is_divided);

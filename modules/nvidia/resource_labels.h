@@ -1,4 +1,4 @@
-// Labels about GPUs and MIG instances as resources that pods ask for: what NVIDIA's GPU feature discovery writes for
+// Labels that describe GPUs and MIG instances as resources of pods, as NVIDIA's GPU feature discovery writes them for
 // each of its MIG strategies.
 //
 // Source: NVIDIA/k8s-device-plugin, internal/lm/mig-strategy.go and resource.go.
@@ -17,14 +17,14 @@ using LabelMap = std::map<std::string, std::string, std::less<>>;
 
 enum class MigStrategy {
   kNone,    // whole GPUs only
-  kSingle,  // the instances are the GPUs of a node whose GPUs are all divided alike
+  kSingle,  // instances count as GPUs on a node whose GPUs are all divided alike
   kMixed,   // each profile is a resource of its own
 };
 
-// How containers share the devices of a resource. The host shares them, so the operator has to say it twice.
+// How containers share the devices of a resource. The host shares them, so the operator has to configure it twice.
 struct SharedResource {
   unsigned replicas = 1;
-  bool renamed = false;  // the resource has another name then: products are not marked as shared
+  bool renamed = false;  // the resource has another name: products are not marked as shared
 };
 
 struct LabelPolicy {
@@ -33,14 +33,14 @@ struct LabelPolicy {
   bool timestamp = true;
 };
 
-// Throws cage::Error if an option is wrong.
+// Throws cage::Error for an invalid option.
 LabelPolicy label_policy(const cage::Values& options);
 
-// A value that Kubernetes takes, as GPU feature discovery makes it: "Standard PC (Q35 + ICH9, 2009)" to
-// "Standard-PC-Q35-ICH9-2009".
+// A valid label value, made as GPU feature discovery makes it: "Standard-PC-Q35-ICH9-2009" from "Standard PC (Q35 +
+// ICH9, 2009)".
 std::string label_value(std::string_view text);
 
-// Adds nothing if there is no GPU.
+// Adds nothing on a node without GPUs.
 void add_resources(const Inventory& inventory, const LabelPolicy& policy, LabelMap& labels);
 
 }  // namespace cardcage::nvidia

@@ -19,7 +19,7 @@ constexpr unsigned kMachine = EM_AARCH64;
 constexpr unsigned kMachine = EM_X86_64;
 #endif
 
-// A file may be broken, so no size that it states is taken as it is.
+// The file may be broken, so its sizes are checked before use.
 constexpr std::size_t kMaxEntries = 4096;
 constexpr std::size_t kMaxName = 256;
 
@@ -30,7 +30,7 @@ bool read_at(std::ifstream& file, std::uint64_t offset, T* to, std::size_t count
   return static_cast<bool>(file.read(reinterpret_cast<char*>(to), static_cast<std::streamsize>(count * sizeof(T))));
 }
 
-// Where in the file the loader maps the address from.
+// The offset in the file that the loader maps the address from.
 std::optional<std::uint64_t> offset_of(const std::vector<Elf64_Phdr>& segments, std::uint64_t address) {
   for (const Elf64_Phdr& segment : segments)
     if (segment.p_type == PT_LOAD && address >= segment.p_vaddr && address - segment.p_vaddr < segment.p_filesz)
@@ -60,14 +60,14 @@ std::string soname_of(std::ifstream& file, const Elf64_Ehdr& header) {
   }
   if (!names || !name) return {};
   std::string text(kMaxName, '\0');
-  read_at(file, *names + *name, text.data(), text.size());  // which may end before
+  read_at(file, *names + *name, text.data(), text.size());  // the string may end earlier
   const std::size_t end = text.find('\0');
   return end == std::string::npos || text.find('/') < end ? std::string() : text.substr(0, end);
 }
 
 }  // namespace
 
-// Called before each use of NVML, so without the buffer of a stream.
+// Runs before each use of NVML, so without the buffer of a stream.
 bool is_loadable(const std::filesystem::path& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return false;

@@ -1,4 +1,4 @@
-// Shared libraries as files: whether programs of this machine can load one, and by which name.
+// Shared libraries as files: whether programs of this machine can load one, and its SONAME.
 #pragma once
 
 #include <filesystem>
@@ -7,11 +7,11 @@
 
 namespace cardcage::nvidia {
 
-// Whether the file begins as a 64-bit ELF library for this machine's processor does.
+// Whether the file starts as a 64-bit ELF library for this machine's processor.
 bool is_loadable(const std::filesystem::path& file);
 
 // The SONAME of a 64-bit ELF library for this machine's processor; empty if it has none. Nothing for any other file,
-// such as the 32-bit libraries that distributions install beside those.
+// such as the 32-bit libraries that distributions install beside them.
 std::optional<std::string> read_soname(const std::filesystem::path& file);
 
 }  // namespace cardcage::nvidia

@@ -57,7 +57,7 @@ Sharing sharing_of(const cage::Allocation& device) {
                         "sharing.timeSlicingConfig is for the strategy TimeSlicing, and sharing.strategy is MPS");
     return {.time_slice = std::nullopt, .mps = mps_settings(params)};
   }
-  if (!is_gpu) return {};  // MIG instances have no time slices to choose, and NVIDIA's driver ignores an mpsConfig here
+  if (!is_gpu) return {};  // MIG instances have no time slices, and NVIDIA's driver ignores an mpsConfig here
   if (params.given(field::kMps))
     throw cage::Error(CAGE_INVALID_ARGUMENT,
                       "sharing.mpsConfig is for the strategy MPS, and sharing.strategy is TimeSlicing");

@@ -1,8 +1,8 @@
-// How containers share a device: what the parameters of NVIDIA's DRA driver ask for.
+// How containers share a device, by the parameters of NVIDIA's DRA driver.
 //
 // Source: resource.nvidia.com/v1beta1, kinds GpuConfig and MigDeviceConfig: validate.go and sharing.go of
 // kubernetes-sigs/dra-driver-nvidia-gpu. As there, the last configuration for a device counts as a whole, and one that
-// does not count may be wrong.
+// does not count may be invalid.
 #pragma once
 
 #include <cardcage/sdk.hpp>
@@ -23,7 +23,7 @@ inline constexpr const char *kSharing = "sharing", *kStrategy = "sharing.strateg
 }  // namespace field
 
 inline constexpr cage_str kStrategies[] = {CAGE_LIT("TimeSlicing"), CAGE_LIT("MPS")};
-// By the number that nvidia-smi takes.
+// Indexed by the number that nvidia-smi takes.
 inline constexpr cage_str kIntervals[] = {CAGE_LIT("Default"), CAGE_LIT("Short"), CAGE_LIT("Medium"), CAGE_LIT("Long")};
 constexpr unsigned kDefaultInterval = 0;
 
@@ -45,11 +45,12 @@ inline constexpr cage::Option kGpuFields[] = {
     cage::Option::text(field::kInterval, "Default", "how long each may run at a time").one_of(kIntervals),
 };
 
-// Settings of an MPS control daemon, which serves all devices of a claim that ask for MPS.
+// Settings of an MPS control daemon, which serves all devices of a claim that request MPS.
 struct MpsSettings {
   std::optional<unsigned> thread_percentage;
-  std::optional<unsigned long long> memory_mib;            // of each device
-  std::map<std::string, unsigned long long> memories_mib;  // of single ones, by UUID or by place in their order
+  std::optional<unsigned long long> memory_mib;  // limit on each device
+  std::map<std::string, unsigned long long>
+      memories_mib;  // limits on single devices, by UUID or by place in their order
   bool multi_user = false;
   friend bool operator==(const MpsSettings&, const MpsSettings&) = default;
 };
@@ -59,8 +60,8 @@ struct Sharing {
   std::optional<MpsSettings> mps;
 };
 
-// Nothing with admin access, as far as a DeviceClass asks for it. Throws cage::Error if the parameters contradict
-// themselves.
+// With admin access, ignores sharing that a DeviceClass sets. Throws cage::Error if the claim sets it then, or if the
+// parameters contradict each other.
 Sharing sharing_of(const cage::Allocation& device);
 
 }  // namespace cardcage::nvidia

@@ -11,7 +11,7 @@ namespace {
 // Offsets and bits of the configuration space: PCI Local Bus Specification 3.0, chapter 6.
 constexpr std::size_t kSpace = 256, kStatus = 0x06, kFirstCapability = 0x34;
 constexpr unsigned kHasCapabilities = 0x10, kVendorSpecific = 0x09;
-constexpr std::size_t kMostCapabilities = 48;  // as many fit, so a longer chain is a circle
+constexpr std::size_t kMostCapabilities = 48;  // no more fit, so a longer chain is a loop
 // Offsets and sizes of the capability and its records.
 constexpr std::size_t kRecords = 5, kRecordHead = 2, kText = 10;
 constexpr std::string_view kSignature = "VF";

@@ -1,4 +1,4 @@
-// The driver of the host of a virtual GPU, as the GPU tells it to its guest: in the vendor's capability of its PCI
+// The driver of a virtual GPU's host, as the GPU reports it to its guest: in the vendor's capability of its PCI
 // configuration space.
 //
 // Source: NVIDIA/k8s-device-plugin, internal/vgpu: a capability with the signature "VF" and records of an id, a length
@@ -16,7 +16,7 @@ struct VgpuHost {
   std::string version, branch;  // "460.16", "r460_00"
 };
 
-// `space` is the configuration space of the function. Nothing unless it is all there, and that of a virtual GPU.
+// `space` is the configuration space of the function. Nothing unless it is complete and belongs to a virtual GPU.
 std::optional<VgpuHost> parse_vgpu_host(std::string_view space);
 // Nothing without the privilege to read the whole space.
 std::optional<VgpuHost> read_vgpu_host(const std::filesystem::path& sysfs, const std::string& bus_id);

@@ -1,4 +1,4 @@
-// Whole GPUs for virtual machines: who gets which, the kernel's driver, and the way back.
+// Whole GPUs for virtual machines: the right claim gets them, the kernel's driver is bound, and unbound afterwards.
 #include "tests/nvidia/passthrough_fixture.h"
 
 namespace cardcage {
@@ -63,7 +63,7 @@ TEST_P(NvidiaPassthrough, TheGpuGoesToVfioAndComesBack) {
   ASSERT_TRUE(edits) << edits.error().message;
   EXPECT_EQ(driver(), "vfio-pci");
   EXPECT_EQ(driver(1), "nvidia");
-  EXPECT_EQ(gpus->state()->gpus[0].persistence, nvml::kDisabled) << "nvidia-persistenced would hold the GPU";
+  EXPECT_EQ(gpus->state()->gpus[0].persistence, nvml::kDisabled) << "nvidia-persistenced would keep the GPU open";
   EXPECT_THAT(wanted.journal,
               AllOf(HasSubstr("function " + gpus->bus_id(0)), HasSubstr("persistent " + gpus->bus_id(0))));
   ASSERT_EQ(edits->allocations[0].device_nodes.size(), 1u);
@@ -71,10 +71,10 @@ TEST_P(NvidiaPassthrough, TheGpuGoesToVfioAndComesBack) {
   EXPECT_THAT(edits->claim.env, ElementsAre(EnvVar{"NVIDIA_VISIBLE_DEVICES", "void"}));
   EXPECT_THAT(edits->claim.mounts, IsEmpty()) << "a virtual machine has a driver of its own";
 
-  gpus->bind(0, "vfio-pci");  // what the kernel shows of it
+  gpus->bind(0, "vfio-pci");  // the kernel shows this afterwards
   EXPECT_THAT(names(), ElementsAre("gpu-1", "gpu-vfio-0", "gpu-vfio-1"));
   EXPECT_EQ(device("gpu-vfio-0").health.state, HealthState::kUnmonitored);
-  EXPECT_TRUE(prepare(wanted)) << "once more changes nothing";
+  EXPECT_TRUE(prepare(wanted)) << "a second prepare changes nothing";
 
   gpus->bind(0, "nvidia");
   const Status released = unprepare(wanted);
@@ -117,7 +117,7 @@ TEST_P(NvidiaPassthrough, AdminAccessTakesNothingFromTheVirtualMachine) {
   other.allocations[0].admin_access = true;
   const auto edits = prepare(other);
   ASSERT_FALSE(edits);
-  EXPECT_THAT(edits.error().message, HasSubstr("would take it from who uses it"));
+  EXPECT_THAT(edits.error().message, HasSubstr("would take the function from its user"));
   EXPECT_EQ(other.journal, "");
   EXPECT_EQ(driver(), "vfio-pci");
   EXPECT_TRUE(unprepare(other));

@@ -1,4 +1,4 @@
-// What containers get of a GPU, what a claim changes on it, and that releasing the claim changes it back.
+// The edits for containers with a GPU, the changes that a claim makes to the GPU, and their undoing at release.
 #include "tests/nvidia/nvidia_fixture.h"
 
 namespace cardcage {
@@ -25,7 +25,7 @@ std::vector<std::string> mounts_of(const Edits& edits) {
 class NvidiaPrepare : public NvidiaFixture {
  protected:
   bool is_mig_on() const { return gpus->state()->gpus[0].mig_mode == nvml::kEnabled; }
-  // Programs that have the library open.
+  // The number of programs that have the library open.
   long holders() const {
     const auto world = gpus->state();
     return std::ranges::count(world->clients, true, &fake_nvml::Client::used);
@@ -52,7 +52,7 @@ TEST_P(NvidiaPrepare, AContainerGetsNodesLibrariesAndPrograms) {
               IsSupersetOf({"/usr/lib64/libcuda.so.1", "/usr/lib64/libcuda.so", "/usr/lib64/libnvidia-ml.so.1",
                             "/usr/lib64/libnvidia-gpucomp.so.580.65.06", "/usr/bin/nvidia-smi",
                             "/lib/firmware/nvidia/580.65.06/gsp_ga10x.bin"}));
-  EXPECT_THAT(mounts_of(edits->claim), Not(Contains(HasSubstr("libGLX")))) << "not asked for";
+  EXPECT_THAT(mounts_of(edits->claim), Not(Contains(HasSubstr("libGLX")))) << "graphics was not requested";
   for (const Mount& mount : edits->claim.mounts) EXPECT_TRUE(std::filesystem::is_regular_file(mount.host_path));
   EXPECT_EQ(edits->state, "prepared\n") << "nothing was changed";
   EXPECT_TRUE(unprepare(wanted));
@@ -71,7 +71,7 @@ TEST_P(NvidiaPrepare, GraphicsComeIfTheOperatorWantsThem) {
 TEST_P(NvidiaPrepare, AnUnknownCapabilityIsAnErrorOfTheOption) {
   const Status started = start_on({}, {{"driver_capabilities", std::vector<std::string>{"grafics"}}});
   ASSERT_FALSE(started);
-  EXPECT_THAT(started.error().message, HasSubstr("'grafics' is none of compute, utility"));
+  EXPECT_THAT(started.error().message, HasSubstr("'grafics' is not one of compute, utility"));
 }
 
 TEST_P(NvidiaPrepare, AGpuThatIsLostFailsThePrepareWithItsFault) {
@@ -103,7 +103,7 @@ TEST_P(NvidiaPrepare, ATimeSliceThatCannotBeSetKeepsNoClaimFromItsRelease) {
   const auto edits = prepare(wanted);
   ASSERT_FALSE(edits);
   EXPECT_THAT(edits.error().message, HasSubstr("nvidia-smi"));
-  EXPECT_EQ(gpus->state()->gpus[0].compute_mode, nvml::kComputeExclusiveProcess) << "the rest was undone";
+  EXPECT_EQ(gpus->state()->gpus[0].compute_mode, nvml::kComputeExclusiveProcess) << "the other changes were undone";
   EXPECT_TRUE(unprepare(wanted));
 }
 
@@ -114,7 +114,7 @@ TEST_P(NvidiaPrepare, AClaimWaitsForADriverThatDoesNotMatch) {
   gpus->mismatch();
   ASSERT_TRUE(start_again(kDynamic));
   const Status waits = unprepare(wanted);
-  ASSERT_FALSE(waits) << "its instance is still there";
+  ASSERT_FALSE(waits) << "the instance still exists";
   EXPECT_EQ(waits.error().code, Code::kUnavailable);
   gpus->upgrade_driver("580.65.06");
   EXPECT_TRUE(unprepare(wanted));
@@ -156,12 +156,12 @@ TEST_P(NvidiaPrepare, PartitionsOfTwoClaimsShareAGpu) {
   ASSERT_TRUE(unprepare(one));
   EXPECT_TRUE(is_mig_on()) << "the other claim needs it";
   ASSERT_TRUE(unprepare(other));
-  EXPECT_FALSE(is_mig_on()) << "whoever has turned it on";
+  EXPECT_FALSE(is_mig_on()) << "even if another program turned it on";
 }
 
 TEST_P(NvidiaPrepare, AWholeGpuIsNotInMigMode) {
   ASSERT_TRUE(start_on({.product = "h100"}, kDynamic));
-  gpus->set_mig_mode(0, true);  // left by somebody
+  gpus->set_mig_mode(0, true);  // another program left MIG mode on
   ModuleClaim wanted = claim_of("u1", {"gpu-0"});
   ASSERT_TRUE(prepare(wanted));
   EXPECT_FALSE(is_mig_on());
@@ -171,7 +171,7 @@ TEST_P(NvidiaPrepare, AWholeGpuIsNotInMigMode) {
   ModuleClaim other = claim_of("u2", {"gpu-0"});
   const auto edits = prepare(other);
   ASSERT_FALSE(edits);
-  EXPECT_THAT(edits.error().message, HasSubstr("is in MIG mode, in which nobody can use it as a whole"));
+  EXPECT_THAT(edits.error().message, HasSubstr("is in MIG mode and cannot be used as a whole"));
 }
 
 TEST_P(NvidiaPrepare, APlaceThatIsTakenFailsAndLeavesNothing) {
@@ -183,7 +183,7 @@ TEST_P(NvidiaPrepare, APlaceThatIsTakenFailsAndLeavesNothing) {
   ASSERT_FALSE(edits);
   EXPECT_THAT(edits.error().message,
               AllOf(HasSubstr("MIG instance 2g.20gb at memory slice 2"), HasSubstr("NVML code 23")));
-  EXPECT_EQ(gpus->calls("nvmlGpuInstanceDestroy"), 1) << "the one at slice 6";
+  EXPECT_EQ(gpus->calls("nvmlGpuInstanceDestroy"), 1) << "the instance at slice 6";
 }
 
 TEST_P(NvidiaPrepare, AFailureAfterEachStepLeavesNothing) {
@@ -232,7 +232,7 @@ TEST_P(NvidiaPrepare, ReconcileRemovesInstancesThatNoClaimHolds) {
   ASSERT_TRUE(run(module->reconcile({wanted}, soon())));
   EXPECT_EQ(gpus->calls("nvmlGpuInstanceDestroy"), 1);
   const auto again = prepare(wanted);
-  EXPECT_TRUE(again) << "it was kept";
+  EXPECT_TRUE(again) << "the instance was kept";
   EXPECT_EQ(gpus->calls("nvmlDeviceCreateGpuInstanceWithPlacement"), 1);
 }
 

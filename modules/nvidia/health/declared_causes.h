@@ -1,5 +1,4 @@
-// What can be wrong with a GPU or a partition of it, and how the host judges that unless the operator writes other
-// rules.
+// Faults of a GPU or of its partitions, and how the host judges them unless the operator writes other rules.
 #pragma once
 
 #include <algorithm>
@@ -18,13 +17,14 @@ inline constexpr const char *kAccess = "Access", *kRecoveryAction = "RecoveryAct
                             *kEvents = "Events";
 }  // namespace cause
 
-// What comes back after so many resets in a day is broken: somebody has to look at the card.
+// After this many resets in a day, a fault that returns needs an operator to inspect the card.
 constexpr std::uint32_t kRelapses = 3;
 constexpr std::chrono::hours kWindow{24};
 
-// Causes that are only marked have a taint that informs, so that an operator's limit gives it to the device, too.
+// Causes that only mark the device have a taint with the effect None, so that an operator's limit gives it to the
+// device, too.
 inline constexpr cage::Cause kDeclaredCauses[] = {
-    // No quarantine: it comes and goes with each upgrade of the driver.
+    // No quarantine: this fault comes and goes with each upgrade of the driver.
     {.name = cause::kAccess,
      .help = "the GPU or its driver does not respond",
      .taint = cage::Taint::no_schedule,

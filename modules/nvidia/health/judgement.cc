@@ -9,8 +9,7 @@
 namespace cardcage::nvidia {
 namespace {
 
-// One thing that can be wrong. Rules of the same cause follow each other in the order of their weight: the first that
-// applies counts.
+// One possible fault. Rules of the same cause follow each other in descending weight: the first that applies counts.
 struct Rule {
   std::string_view cause;
   const char* reason;
@@ -32,7 +31,7 @@ const char* action_name(unsigned action) {
   }
 }
 
-// These concern the work of several GPUs or nodes; one GPU alone works.
+// Actions for the work of several GPUs or nodes; a single GPU works.
 bool leaves_single_gpu_work(unsigned action) {
   return action == nvml::kActionDrainP2p || action == nvml::kActionRecoverImexDomain;
 }
@@ -51,8 +50,8 @@ bool asks_for_recovery(const Readings& now) {
   return action != nvml::kActionNone && !leaves_single_gpu_work(action);
 }
 
-// Since Ampere the GPU contains an error of its memory: the program that has met it ends, and the GPU works on. The
-// number of errors alone tells nothing then.
+// Since Ampere the GPU contains a memory error: the program that met it ends, and the GPU keeps working. The number of
+// errors alone does not prove bad memory then.
 bool has_bad_memory(const Readings& now) {
   const bool may_contain = now.remap_pending.has_value();
   return is_above_zero(now.uncorrectable_errors) &&
@@ -127,8 +126,8 @@ const std::array kRules{
          .test = [](const Readings& now) { return is_above_zero(now.retirement_pending); },
          .describe = [](const Readings&) -> std::string { return "pages of memory are retired at the next restart"; },
          .bad = false},
-    // Compared with what the link was: a slot, or a virtual machine's, may have fewer lanes than the card, and an older
-    // generation. At rest the card lowers the generation by itself.
+    // Compared with the best link so far: a slot, also a virtual machine's, may have fewer lanes than the card, and an
+    // older generation. An idle card lowers the generation by itself.
     Rule{.cause = cause::kPcie,
          .reason = "LinkNarrow",
          .test = [](const Readings& now) { return now.link_width && *now.link_width < now.most_lanes; },
@@ -213,7 +212,7 @@ std::optional<double> as_value(const std::optional<T>& reading) {
   return reading ? std::optional(static_cast<double>(*reading)) : std::nullopt;
 }
 
-// Of causes with a unit.
+// The measured value of a cause that has a unit.
 struct Measure {
   std::string_view cause;
   std::optional<double> (*read)(const Readings& now);

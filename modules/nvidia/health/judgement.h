@@ -1,4 +1,4 @@
-// What the readings of a GPU mean for its health.
+// Judges the health of a GPU by its readings.
 #pragma once
 
 #include <cardcage/sdk.hpp>
@@ -8,8 +8,8 @@
 
 namespace cardcage::nvidia {
 
-// One statement about each cause that the readings tell of, also if it is well. The host decides from when on it counts
-// and when it is over.
+// Returns one statement about each cause that the readings cover, including healthy ones. The host decides when a cause
+// starts to count and when it is over.
 std::vector<cage::Health> judge(const Readings& now);
 
 }  // namespace cardcage::nvidia

@@ -10,9 +10,9 @@ namespace cardcage::nvidia {
 namespace {
 
 constexpr unsigned kTicksPerLook = 10;
-constexpr int kMostEvents = 64;  // of a GPU in a tick
-// A GPU is well again once the driver has asked for nothing at three looks, or, if the driver is too old to ask, ten
-// minutes after the error.
+constexpr int kMostEvents = 64;  // per GPU and tick
+// A GPU is healthy again once the driver has asked for no action at three looks. With a driver that is too
+// old to ask, it is healthy ten minutes after the error.
 constexpr int kWellLooks = 3, kQuarantineLooks = 60;
 // The end of a process may bring thousands of errors at once.
 constexpr std::chrono::seconds kHarmlessPause{1};
@@ -39,7 +39,7 @@ bool read_number(std::string_view text, Number& number) {
 void Monitor::tick() {
   const bool looks = ticks_++ % kTicksPerLook == 0;
   if (looks && driver_.lacks_gpus()) host_.rescan();
-  // A library that was replaced is closed now, and not between two uses of what belongs to it.
+  // Closes a replaced library here, and not between two uses of its handles.
   const auto before = driver_.generation();
   try {
     if (driver_.opened() != nullptr) std::ignore = driver_.nvml();
@@ -63,12 +63,12 @@ void Monitor::tick() {
     } catch (const cage::Error& error) {
       host_.debug() << error.what();
       stop_watching(seen);
-      host_.rescan();  // discover states what is wrong with it
+      host_.rescan();  // discover states the fault
     }
   }
 }
 
-// What is watched belongs to the library that was open.
+// Forgets the watched GPUs after the library was closed: their handles belong to it.
 void Monitor::follow_driver() {
   if (driver_.generation() != generation_) forget();
   generation_ = driver_.generation();
@@ -85,7 +85,7 @@ const nvml::Library& Monitor::library() const {
   return *driver_.opened();
 }
 
-// It may respond again.
+// Rescans if the GPU responds again.
 void Monitor::look_at_faulty(const SeenGpu& seen) {
   stop_watching(seen);
   try {
@@ -137,7 +137,7 @@ void Monitor::take_events(const SeenGpu& seen, Watched& watched) {
   }
 }
 
-// A set may tell of a GPU for which it was not made. The set's own GPU if the handle belongs to none that is known.
+// A set may report a GPU for which it was not made. Returns the set's own GPU if the handle belongs to no known one.
 const SeenGpu& Monitor::gpu_of(const nvml::EventData& event, const SeenGpu& seen, const Watched& watched) const {
   if (event.device == watched.device || event.device == nullptr) return seen;
   const auto same = [&](const auto& one) { return one.second.device == event.device; };
@@ -165,7 +165,7 @@ void Monitor::take_kernel_message(std::string_view text) {
     const auto watched = watched_.find(seen.gpu.uuid);
     const bool is_watched = watched != watched_.end() && watched->second.events != nullptr &&
                             driver_.opened() != nullptr && driver_.generation() == generation_;
-    // A GPU that has left the bus may take its event with it.
+    // A GPU that has left the bus may not deliver its event.
     if (!is_watched || classify_xid(event.eventData) == XidClass::kReboot) return take_xid(seen, event);
   }
 }
@@ -175,10 +175,10 @@ void Monitor::take_xid(const SeenGpu& seen, const nvml::EventData& event) {
   if (is_uncontained_memory_error(event.eventData)) uncontained_.insert(seen.gpu.uuid);
   const XidClass what = classify_xid(event.eventData);
   if (what == XidClass::kIgnored) return;
-  // The recovery action tells what a suspect one means.
+  // The recovery action shows the effect of a suspect XID.
   if (what < XidClass::kReset) return note_harmless(seen, event, what);
   host_.warn() << "XID " << event.eventData << " of GPU " << seen.gpu.bus_id;
-  if (what == XidClass::kReboot) host_.rescan();  // it may not respond any more
+  if (what == XidClass::kReboot) host_.rescan();  // the GPU may not respond any more
   for (const std::string& device : devices_of(seen, event)) {
     faults_[device] = {.xid = event.eventData, .well = 0};
     statements_.state(device, health_after(event.eventData, what));
@@ -195,7 +195,7 @@ void Monitor::note_harmless(const SeenGpu& seen, const nvml::EventData& event, X
     statements_.state(device, health_after(event.eventData, what));
 }
 
-// An error of a MIG instance concerns that one; if nobody knows whose it is, all.
+// An error of a MIG instance concerns that instance; if the instance is unknown, the whole GPU.
 std::vector<std::string> Monitor::devices_of(const SeenGpu& seen, const nvml::EventData& event) const {
   if (event.gpuInstanceId != nvml::kNoInstance) try {
       for (const MigInstance& one : read_mig_instances(driver_.nvml(), driver_.handle(seen.gpu), seen.profiles))
@@ -224,7 +224,7 @@ void Monitor::look(const SeenGpu& seen, Watched& watched) {
     now.replays = more * (std::chrono::minutes(1) / std::chrono::duration<double>(interval_ * kTicksPerLook));
   }
   watched.replays = now.replay_count;
-  if (now.uncorrectable_errors == 0ULL) uncontained_.erase(seen.gpu.uuid);  // it was reset
+  if (now.uncorrectable_errors == 0ULL) uncontained_.erase(seen.gpu.uuid);  // the GPU was reset
   now.uncontained = uncontained_.contains(seen.gpu.uuid);
   std::vector<cage::Health> all = judge(now);
   const cage::Health watching = watched.events != nullptr

@@ -1,5 +1,5 @@
-// Watches GPUs: errors that the driver reports, and what a look at counters and sensors finds. States each cause at
-// each look as it is seen; the host decides what counts, and from when on.
+// Watches GPUs: errors that the driver reports, and readings of counters and sensors. States each cause at each look;
+// the host decides which statements count, and from when on.
 #pragma once
 
 #include <cardcage/sdk.hpp>
@@ -19,20 +19,21 @@ namespace cardcage::nvidia {
 
 class Monitor {
  public:
-  // tick() is called so often.
+  // `interval` is the time between two calls of tick().
   Monitor(Driver& driver, cage::Host host, const Offer& offer, std::chrono::nanoseconds interval)
       : driver_(driver), host_(host), offer_(offer), interval_(interval), statements_(host) {}
 
-  // Takes the errors that have come, and looks at the GPUs every tenth time.
+  // Takes the errors that have arrived, and looks at the GPUs every tenth time.
   void tick();
-  // A message of the kernel such as "NVRM: Xid (PCI:0000:3b:00): 79, ...". It counts if NVML may not tell of the error.
+  // Takes a message of the kernel such as "NVRM: Xid (PCI:0000:3b:00): 79, ...". It counts if NVML may not report the
+  // error.
   void take_kernel_message(std::string_view text);
-  // Forgets what it has said of devices that are not listed any more, as the host does.
+  // Forgets its statements about devices that are not listed any more, as the host does.
   void keep_statements(const Inventory& listed);
-  // Forgets what it watches, before the driver is closed.
+  // Forgets the watched GPUs, before the driver is closed.
   void forget() { watched_.clear(); }
   // Looks at a GPU that was reset since the last look of the driver, and states all of its causes. Throws cage::Error
-  // if it does not respond.
+  // if the GPU does not respond.
   void start_anew(const std::string& bus_id);
 
   // The last XID of the GPU or one of its instances since the start, 0 if there was none; nothing if its errors are not
@@ -42,25 +43,25 @@ class Monitor {
  private:
   struct Watched {
     nvml::Device device = nullptr;
-    nvml::EventSet events = nullptr;  // one per GPU: a set with a GPU that is lost tells of no other
+    nvml::EventSet events = nullptr;  // one per GPU: a set with a lost GPU reports no other
     std::optional<unsigned> replays;  // the counter at the last look
-    unsigned most_nvlinks = 0;        // that have been up at a time
+    unsigned most_nvlinks = 0;        // the most that were up at a time
   };
-  // An XID that makes a device unusable. After a start nobody knows whether there was one: its number is 0.
+  // An XID that makes a device unusable. Its number is 0 after a start, when earlier XIDs are unknown.
   struct Fault {
     unsigned long long xid = 0;
-    int well = 0;  // looks in a row at which the driver asked for nothing
+    int well = 0;  // consecutive looks at which the driver asked for no action
   };
 
-  // The best that a PCIe link was since the first look.
+  // The best state of a PCIe link since the first look.
   struct PcieLink {
     unsigned lanes = 0, generation = 0;
   };
 
-  // An XID of a GPU and perhaps an instance of it: its UUID, gpuInstanceId, the XID.
+  // The origin of an XID, a GPU or one of its instances: UUID, gpuInstanceId, XID.
   using Origin = std::tuple<std::string, unsigned, unsigned long long>;
 
-  // The one that what is watched belongs to. Throws cage::Error if it is closed.
+  // The library that the watched handles belong to. Throws cage::Error if it is closed.
   const nvml::Library& library() const;
   void follow_driver();
   void look_at_faulty(const SeenGpu& seen);
@@ -73,7 +74,7 @@ class Monitor {
   void look(const SeenGpu& seen, Watched& watched);
   void look_for_recovery(const SeenGpu& seen, const Readings& now);
   std::vector<std::string> devices_of(const SeenGpu& seen, const nvml::EventData& event) const;
-  // Those that may have a fault: the GPU, its sibling for virtual machines, and its partitions.
+  // The devices that may have a fault: the GPU, its sibling for virtual machines, and its partitions.
   std::set<std::string> all_ids(const SeenGpu& seen) const;
 
   Driver& driver_;
@@ -82,12 +83,12 @@ class Monitor {
   const std::chrono::nanoseconds interval_;
   unsigned long long generation_ = 0;
   unsigned ticks_ = 0;
-  std::map<std::string, Watched> watched_;                    // by UUID of the GPU
-  std::map<std::string, Fault> faults_;                       // by device id
-  std::map<std::string, unsigned long long> last_xids_;       // by UUID
-  std::map<std::string, PcieLink> pcie_links_;                // by UUID; a driver that is replaced changes no slot
-  std::set<std::string> uncontained_;                         // GPUs with such memory errors since a reset, by UUID
-  std::map<Origin, cage::Call::Clock::time_point> harmless_;  // when it was stated last, within a second
+  std::map<std::string, Watched> watched_;               // by UUID of the GPU
+  std::map<std::string, Fault> faults_;                  // by device id
+  std::map<std::string, unsigned long long> last_xids_;  // by UUID
+  std::map<std::string, PcieLink> pcie_links_;           // by UUID; a replaced driver changes no slot
+  std::set<std::string> uncontained_;                    // UUIDs of GPUs with uncontained memory errors since a reset
+  std::map<Origin, cage::Call::Clock::time_point> harmless_;  // the last statement, within a second
   hardware::HealthStatements statements_;
 };
 

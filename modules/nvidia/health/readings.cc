@@ -12,7 +12,7 @@ using nvml::get;
 
 constexpr unsigned kBusyPercent = 50;
 
-// Before Ada and driver 570 a GPU tells no margin.
+// A GPU reports no margin before Ada and driver 570.
 void read_thresholds(const nvml::Library& nvml, nvml::Device device, Readings& now) {
   const auto read = [&](nvml::TemperatureThreshold threshold) {
     const auto celsius = get<unsigned>(nvml->nvmlDeviceGetTemperatureThreshold, device, unsigned{threshold});
@@ -36,7 +36,8 @@ Readings read_health(const nvml::Library& nvml, nvml::Device device, const std::
   fields[kRetiring].fieldId = nvml::kFieldRetiredPending;
   fields[kAction].fieldId = nvml::kFieldRecoveryAction;
   fields[kShutdown].fieldId = nvml::kFieldShutdownTlimit;
-  // GeForce, GPUs in a vGPU guest and GB10 have none of them. A GPU that answers otherwise is watched without them.
+  // GeForce, GPUs in a vGPU guest and GB10 have no fields. A GPU that returns another error is watched without them,
+  // too.
   const nvml::Return code = nvml->nvmlDeviceGetFieldValues == nullptr
                                 ? nvml::kFunctionNotFound
                                 : nvml->nvmlDeviceGetFieldValues(device, kCount, fields.data());

@@ -79,9 +79,9 @@ const char* remedy_of(XidClass what) {
 
 const char* meaning_of(XidClass what) {
   switch (what) {
-    case XidClass::kInformation: return "the GPU has recorded it and goes on";
+    case XidClass::kInformation: return "the GPU has recorded it and keeps working";
     case XidClass::kApplication: return "it concerns the program that caused it";
-    default: return "what it means is in the kernel log";
+    default: return "the kernel log explains it";
   }
 }
 

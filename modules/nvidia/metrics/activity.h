@@ -1,4 +1,4 @@
-// What the units of a GPU do, measured by GPM: since driver 520, on Hopper and later.
+// The activity of a GPU's units, measured by GPM: since driver 520, on Hopper and later.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace cardcage::nvidia {
 
-// Means over the time between two samples. Nothing for what the GPU cannot tell.
+// Means over the time between two samples. Nothing for a value that the GPU cannot measure.
 struct Activity {
   std::optional<double> graphics, tensor, dram;    // 0 to 1
   std::optional<double> pcie_sent, pcie_received;  // bytes per second

@@ -13,7 +13,7 @@ namespace cardcage::nvidia {
 
 class FigureChoice {
  public:
-  // From the options `metrics`, names, and `metrics_file`, a list of dcgm-exporter. Throws cage::Error if both are
+  // Reads the options `metrics`, names, and `metrics_file`, a list of dcgm-exporter. Throws cage::Error if both are
   // given, or the file cannot be read.
   explicit FigureChoice(const cage::Values& options);
 

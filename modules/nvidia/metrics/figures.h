@@ -1,7 +1,7 @@
 // The figures that the module reports: names, types, units and labels are those of dcgm-exporter, so that its
 // dashboards and alerts work.
 //
-// Source: NVIDIA, dcgm-exporter, etc/default-counters.csv and etc/dcp-metrics-included.csv; for others, dcgm_fields.h.
+// Source: NVIDIA, dcgm-exporter, etc/default-counters.csv and etc/dcp-metrics-included.csv; dcgm_fields.h for others.
 #pragma once
 
 #include <cardcage/sdk.hpp>
@@ -67,7 +67,7 @@ inline constexpr Figure
     reliability_violation =
         counter("DCGM_FI_DEV_RELIABILITY_VIOLATION", "time with a clock limited by reliability in ns");
 
-// Between two collections; Hopper and later.
+// Means between two collections; Hopper and later.
 inline constexpr Figure graphics_active =
                             gauge("DCGM_FI_PROF_GR_ENGINE_ACTIVE", "time in which the GPU computed or drew, 0 to 1"),
                         tensor_active =
@@ -81,7 +81,7 @@ inline constexpr Figure graphics_active =
 // Figures that are reported only if the operator names them.
 inline constexpr Figure
     memory_total = gauge("DCGM_FI_DEV_FB_TOTAL", "memory of the GPU in MiB"),
-    memory_used_share = gauge("DCGM_FI_DEV_FB_USED_PERCENT", "used memory without what is reserved, 0 to 1"),
+    memory_used_share = gauge("DCGM_FI_DEV_FB_USED_PERCENT", "used share of the memory that is not reserved, 0 to 1"),
     video_clock = gauge("DCGM_FI_DEV_VIDEO_CLOCK", "clock of the video engines in MHz"),
     clock_reasons = gauge("DCGM_FI_DEV_CLOCKS_EVENT_REASONS", "why the clocks are limited, as bits"),
     clock_reasons_old = gauge("DCGM_FI_DEV_CLOCK_THROTTLE_REASONS", "why the clocks are limited, as bits"),

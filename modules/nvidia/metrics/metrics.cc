@@ -13,7 +13,7 @@ namespace {
 using nvml::get;
 using nvml::get_tagged;
 
-// Figures that are fields of NVML: all are read with one call.
+// Figures that are fields of NVML: one call reads all of them.
 struct FieldFigure {
   unsigned field;
   const Figure* figure;
@@ -40,12 +40,12 @@ constexpr std::array kFieldFigures{
     FieldFigure{nvml::kFieldReliabilityViolation, &figures::reliability_violation},
     FieldFigure{nvml::kFieldRemapPending, &figures::remap_pending},
 };
-// Behind them the two that make one figure.
+// Two more fields follow them and make one figure.
 constexpr std::size_t kNvLinkSent = kFieldFigures.size(), kNvLinkReceived = kNvLinkSent + 1,
                       kFieldCount = kNvLinkReceived + 1;
 using Fields = std::array<nvml::FieldValue, kFieldCount>;
 
-// Returns what the call returned.
+// Returns the result of the call.
 nvml::Return read_fields(const nvml::Library& nvml, nvml::Device device, Fields& fields) {
   for (std::size_t i = 0; i < kFieldFigures.size(); ++i) fields[i].fieldId = kFieldFigures[i].field;
   fields[kNvLinkSent].fieldId = nvml::kFieldNvLinkDataTx;
@@ -68,7 +68,7 @@ bool has_uuid(const nvml::Library& nvml, nvml::Device device, const std::string&
   return nvml->nvmlDeviceGetUUID(device, found.data(), nvml::kUuidSize) == nvml::kSuccess && uuid == found.data();
 }
 
-// Null if the instance is gone; another one may have its numbers by now.
+// Null if the instance is gone; another one may have its numbers now.
 nvml::Device find_mig_device(const nvml::Library& nvml, nvml::Device gpu, const MigInstance& wanted) {
   const auto instance = get<nvml::GpuInstance>(nvml->nvmlDeviceGetGpuInstanceById, gpu, wanted.gpu_instance);
   if (!instance) return nullptr;
@@ -118,7 +118,7 @@ class Metrics::Row {
             std::optional(static_cast<double>(memory->used) / static_cast<double>(memory->total - memory->reserved)));
     } else if (const auto older = get<nvml::Memory>(nvml->nvmlDeviceGetMemoryInfo, device)) {
       add(figures::memory_free, std::optional(older->free >> kToMib));
-      add(figures::memory_used, std::optional(older->used >> kToMib));  // with what is reserved
+      add(figures::memory_used, std::optional(older->used >> kToMib));  // includes reserved memory
       add(figures::memory_total, std::optional(older->total >> kToMib));
     }
   }
@@ -146,7 +146,7 @@ class Metrics::Row {
     add(figures::encoder_utilization, first_of_two(nvml->nvmlDeviceGetEncoderUtilization, device));
     add(figures::decoder_utilization, first_of_two(nvml->nvmlDeviceGetDecoderUtilization, device));
   }
-  // Asks the GPU only for the figures that the operator has named.
+  // Queries the GPU only for the figures that the operator named.
   void add_settings(const nvml::Library& nvml, nvml::Device device) {
     add_watts(figures::power_limit, nvml->nvmlDeviceGetEnforcedPowerLimit, device);
     add_watts(figures::default_power_limit, nvml->nvmlDeviceGetPowerManagementDefaultLimit, device);
@@ -195,13 +195,13 @@ Metrics::Metrics(Driver& driver, const Monitor& monitor, Offer offer, FigureChoi
 }
 
 void Metrics::collect(cage::Samples& samples) {
-  // Without one there is no reason to open the driver, and perhaps a reason to leave it closed.
+  // Without a GPU there is no reason to open the driver, and perhaps a reason to keep it closed.
   if (std::ranges::none_of(driver_.inventory().gpus, &SeenGpu::responds)) return;
   const nvml::Library* nvml = nullptr;
   try {
     nvml = &driver_.nvml();
   } catch (const cage::Error&) {
-    return;  // discover states what is wrong with it
+    return;  // discover states the fault
   }
   for (auto& [uuid, source] : sources_) source.is_current = false;
   for (const SeenGpu& seen : driver_.inventory().gpus)
@@ -216,7 +216,7 @@ void Metrics::collect_gpu(const nvml::Library& nvml, const SeenGpu& seen, cage::
     return;
   Fields fields{};
   const nvml::Return code = read_fields(nvml, source.device, fields);
-  if (code != nvml::kSuccess && !nvml::means_absent(code)) return;  // it does not respond: ask it nothing more
+  if (code != nvml::kSuccess && !nvml::means_absent(code)) return;  // the GPU does not respond: query it no further
   source.is_current = true;
   Row row(samples, choice_, is_device(seen, offer_) ? seen.gpu.uuid : std::string(), seen.gpu,
           driver_.inventory().versions.driver);

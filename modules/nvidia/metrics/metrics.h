@@ -1,4 +1,4 @@
-// Reads the figures of all GPUs and MIG instances when somebody asks for them.
+// Reads the figures of all GPUs and MIG instances when they are collected.
 #pragma once
 
 #include <cardcage/sdk.hpp>
@@ -15,12 +15,12 @@ namespace cardcage::nvidia {
 
 class Metrics {
  public:
-  // Both outlive it.
+  // Both references outlive it.
   Metrics(Driver& driver, const Monitor& monitor, Offer offer, FigureChoice choice);
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
-  // Asks each GPU that responded at the last look and is not released. What one cannot tell is left out.
+  // Queries each GPU that responded at the last look and is not released. Leaves out values that a GPU does not have.
   void collect(cage::Samples& samples);
 
  private:
@@ -40,7 +40,7 @@ class Metrics {
   const Monitor& monitor_;
   const Offer offer_;
   const FigureChoice choice_;
-  std::map<std::string, Source> sources_;  // by UUID; what it holds belongs to the open library
+  std::map<std::string, Source> sources_;  // by UUID; the handles belong to the open library
 };
 
 }  // namespace cardcage::nvidia

@@ -5,7 +5,7 @@
 namespace cardcage::nvidia {
 namespace {
 
-// By number. Source: NVIDIA, "XID Errors" (GPU deployment and management documentation), in the words of
+// Sorted by number. Source: NVIDIA, "XID Errors" (GPU deployment and management documentation), in the words of
 // internal/pkg/collector/xid_errors.go of dcgm-exporter.
 constexpr std::string_view kXidMessages[] = {
     "No Error",

@@ -5,7 +5,7 @@
 
 namespace cardcage::nvidia {
 
-// "No Error" of 0, "Unknown Error" of a number that it does not know.
+// "No Error" for 0, "Unknown Error" for a number that is not in the table.
 std::string_view xid_message(unsigned long long xid);
 
 }  // namespace cardcage::nvidia

@@ -1,10 +1,10 @@
-// The functions of NVML that the module calls. A driver may lack any of those after the first group: a missing one
-// means that the GPU or the driver cannot do it.
+// The functions of NVML that the module calls. A driver may lack any function after the first group, which means that
+// the GPU or the driver does not have that feature.
 #pragma once
 
 #include "modules/nvidia/nvml/types.h"
 
-// F(name, parameters) for each; all return nvml::Return. Without those of the first group the library is useless.
+// F(name, parameters) for each; all return nvml::Return. Without the first group the library is useless.
 #define CARDCAGE_NVML_REQUIRED(F)                                                 \
   F(nvmlInit_v2, ())                                                              \
   F(nvmlShutdown, ())                                                             \
@@ -111,7 +111,7 @@
   F(nvmlGpuInstanceGetComputeInstanceById, (nvml::GpuInstance instance, unsigned id, nvml::ComputeInstance* compute)) \
   F(nvmlComputeInstanceGetInfo_v2, (nvml::ComputeInstance instance, nvml::ComputeInstanceInfo * info))                \
   F(nvmlComputeInstanceDestroy, (nvml::ComputeInstance instance))                                                     \
-  /* What the units of a GPU do. */                                                                                   \
+  /* Activity of a GPU's units. */                                                                                    \
   F(nvmlGpmQueryDeviceSupport, (nvml::Device device, nvml::GpmSupport * support))                                     \
   F(nvmlGpmSampleAlloc, (nvml::GpmSample * sample))                                                                   \
   F(nvmlGpmSampleFree, (nvml::GpmSample sample))                                                                      \
@@ -127,7 +127,7 @@
 
 namespace cardcage::nvml {
 
-// One member for each function, null if the library does not have it.
+// One member per function, null if the library does not have it.
 struct Functions {
 #define CARDCAGE_NVML_MEMBER(name, parameters) nvml::Return(*name) parameters = nullptr;
   CARDCAGE_NVML_REQUIRED(CARDCAGE_NVML_MEMBER)

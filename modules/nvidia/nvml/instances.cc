@@ -5,7 +5,7 @@
 namespace cardcage::nvml {
 namespace {
 
-// More than any GPU has placements, slices or instances of a profile.
+// More than the placements, slices or instances of a profile on any GPU.
 constexpr unsigned kMost = 64;
 
 template <class Item, class Function, class Owner>

@@ -1,5 +1,5 @@
-// Lists of MIG instances and of what they can be. A list is empty if there are none, or the GPU cannot have any; any
-// other error of the driver is thrown as Failure, for the instances may exist.
+// Lists of existing and possible MIG instances. A list is empty if there are none, or the GPU cannot have any; any
+// other error of the driver is thrown as Failure, because the instances may exist.
 #pragma once
 
 #include <optional>

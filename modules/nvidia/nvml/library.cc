@@ -26,7 +26,7 @@ cage_status status_of(Return code) {
   }
 }
 
-// What the operator can do, where that does not follow from NVML's own text.
+// The remedy for the operator, where NVML's own text does not suggest it.
 const char* remedy(Return code) {
   switch (code) {
     case kDriverNotLoaded: return "; load the kernel module nvidia";

@@ -25,12 +25,12 @@ class Failure : public cage::Error {
 
 class Library {
  public:
-  // Opens the file and initialises it. A node without GPUs is no error, and broken ones fail by themselves later.
+  // Opens the file and initialises it. A node without GPUs is not an error, and broken GPUs fail by themselves later.
   // Throws Failure, or cage::Error if the file cannot be opened.
   explicit Library(const std::filesystem::path& file);
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
-  // Lets go of every GPU. All handles are dead then.
+  // Closes every GPU. All handles are dead afterwards.
   ~Library();
 
   // Null for a function that this driver does not have.
@@ -38,8 +38,8 @@ class Library {
   std::string error_text(Return code) const;
   // Throws Failure: "reading the UUID of GPU 0000:3b:00.0: GPU is lost".
   void must(Return code, const std::string& doing) const;
-  // The result of a getter, whose last parameter it is; nothing if there is none or the driver lacks the function.
-  // Throws Failure for any other error, which says nothing of what there is.
+  // The result of a getter, which is its last parameter; nothing if the GPU has none or the driver lacks the function.
+  // Throws Failure for any other error, which says nothing about the hardware.
   template <class Result, class... Parameters, class... Arguments>
   std::optional<Result> find(const std::string& doing, Return (*function)(Parameters...), Arguments... arguments) const;
 
@@ -58,11 +58,11 @@ inline std::string text_in(std::span<const char> buffer) {
   return {buffer.data(), ::strnlen(buffer.data(), buffer.size())};
 }
 
-// Codes that mean: this GPU or this driver cannot do it.
+// Codes that mean: this GPU or this driver does not have the feature.
 constexpr bool means_absent(Return code) {
   return code == kNotSupported || code == kFunctionNotFound || code == kDeprecated;
 }
-// Codes that mean: what was asked for does not exist on this GPU.
+// Codes that mean: the object does not exist on this GPU.
 constexpr bool means_none(Return code) { return code == kNotSupported || code == kNotFound; }
 // Codes that mean: the GPU does not respond any more.
 constexpr bool means_lost(Return code) { return code == kGpuIsLost || code == kGpuNotFound || code == kUnknown; }
@@ -79,8 +79,8 @@ std::optional<Result> Library::find(const std::string& doing, Return (*function)
 }
 
 // The result of a getter, or nothing if the function is missing or fails: get(nvml->nvmlDeviceGetIndex, device) for
-// functions whose last parameter is the result. For figures and attributes that may be left out; what the module
-// decides on is read by Library::find().
+// functions whose last parameter is the result. For figures and attributes that may be left out; Library::find() reads
+// the values that the module makes decisions with.
 template <class Result, class... Parameters, class... Arguments>
 std::optional<Result> get(Return (*function)(Parameters...), Arguments... arguments) {
   Result result{};

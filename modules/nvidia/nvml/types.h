@@ -1,4 +1,4 @@
-// NVML as its library speaks it: types, constants and structs of libnvidia-ml.so.1. They are declared here so that the
+// The binary interface of NVML: types, constants and structs of libnvidia-ml.so.1. They are declared here so that the
 // module builds on machines without NVIDIA's headers; the names are those of the NVML API reference.
 //
 // Sizes are in bytes, memory in bytes unless a name says MiB, clocks in MHz, power in mW, energy in mJ, temperatures in
@@ -47,7 +47,7 @@ enum Return : int {
   kUnknown = 999,
 };
 
-// Opaque handles. All die with nvmlShutdown; those of instances also with the instance.
+// Opaque handles. All die with nvmlShutdown; handles of instances also die with the instance.
 using Device = struct DeviceHandle*;
 using GpuInstance = struct GpuInstanceHandle*;
 using ComputeInstance = struct ComputeInstanceHandle*;
@@ -57,8 +57,8 @@ using GpmSample = struct GpmSampleHandle*;  // a buffer that lives until nvmlGpm
 inline constexpr std::size_t kUuidSize = 96, kNameSize = 96, kVersionSize = 80, kSerialSize = 30, kPartNumberSize = 80,
                              kVbiosSize = 32, kBusIdSize = 32, kLegacyBusIdSize = 16, kProfileNameSize = 96;
 
-// Of nvmlInitWithFlags.
-inline constexpr unsigned kInitNoGpus = 1;  // zero GPUs are no error
+// Flags for nvmlInitWithFlags.
+inline constexpr unsigned kInitNoGpus = 1;  // zero GPUs are not an error
 
 enum Architecture : unsigned {
   kKepler = 2,
@@ -322,8 +322,8 @@ struct ExcludedDeviceInfo {
   char uuid[80];
 };
 
-// GPM, the counters of what the units of a GPU do: since driver 520, on Hopper and later. Percent and MiB per second.
-// The versions are plain numbers, no tags.
+// GPM, the counters of a GPU's activity: since driver 520, on Hopper and later. Percent and MiB per second. The
+// versions are plain numbers, not tags.
 inline constexpr unsigned kGpmVersion = 1;
 enum GpmMetricId : unsigned {
   kGpmGraphicsUtil = 1,
@@ -349,7 +349,7 @@ struct GpmMetricsGet {
   GpmMetric metrics[333];  // as many as the longest header has; the driver uses numMetrics of them
 };
 
-// What `version` must contain.
+// The required value of `version`.
 template <class T>
 constexpr unsigned tag() {
   return static_cast<unsigned>(sizeof(T)) | T::kRevision << 24;

@@ -1,10 +1,10 @@
 // cardcage-nvidia-mps FOLDER DRIVER_ROOT single-user|multi-user [COMMAND]...
 //
-// Runs the MPS control daemon of the NVIDIA driver until it gets SIGTERM, and gives it the commands at its start. The
-// file FOLDER/ready has its arguments then, and is locked (flock(2)) while the daemon serves: a file that an earlier
-// one has left is not. It runs in a mount namespace of its own, where FOLDER/shm is /dev/shm: the daemon, its servers
-// and the containers of the claim share that memory with nobody else. A driver root other than "/" becomes the root,
-// because the daemon needs the libraries there.
+// Runs the MPS control daemon of the NVIDIA driver until it gets SIGTERM, and gives it the commands at its start. Then
+// the file FOLDER/ready has the program's arguments, and is locked (flock(2)) while the daemon serves: a file that an
+// earlier daemon left is not locked. The program runs in a mount namespace of its own, where FOLDER/shm is /dev/shm:
+// only the daemon, its servers and the containers of the claim share that memory. A driver root other than "/" becomes
+// the root, because the daemon needs the libraries there.
 //
 // Source: nvidia-cuda-mps-control(1).
 #include <fcntl.h>
@@ -31,7 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kBadUsage = 2;
-constexpr const char* kInside = "/mnt";  // where the folder is seen: paths of sockets must be short
+constexpr const char* kInside = "/mnt";  // the folder's place inside: paths of sockets must be short
 constexpr const char* kReady = "/mnt/ready";
 constexpr unsigned kPause = 20'000;  // microseconds
 
@@ -52,7 +52,7 @@ void enter(const fs::path& folder, const fs::path& driver_root) {
   const fs::path inside = driver_root / fs::path(kInside).relative_path();
   bind_mount(folder / "shm", driver_root / "dev/shm");
   bind_mount(folder, inside);
-  // Containers write into the folder of the pipes, and no link of theirs may lead the daemon out of it. A kernel before
+  // Containers write into the folder of the pipes, and their links must not lead the daemon out of it. A kernel before
   // 5.10 does not know the flag.
   ::mount(nullptr, inside.c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NODEV | MS_NOSYMFOLLOW, nullptr);
   for (const auto& left : fs::directory_iterator(inside / "pipe")) fs::remove_all(left.path());
@@ -92,7 +92,7 @@ int end_of(pid_t child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// True if the daemon has taken the command.
+// True if the daemon accepted the command.
 bool tell(const std::string& control, const std::string& command) {
   std::array<int, 2> pipe{};
   if (::pipe2(pipe.data(), O_CLOEXEC) != 0) fail("pipe");
@@ -104,7 +104,7 @@ bool tell(const std::string& control, const std::string& command) {
   return end_of(child) == EXIT_SUCCESS && written;
 }
 
-// Holds the lock until this process ends; programs that it executes do not get it.
+// Holds the lock until this process ends; programs that it executes do not inherit it.
 void say_ready(int count, char** words) {
   const std::string coming = std::string(kReady) + ".new";
   const int file = ::open(coming.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -163,5 +163,5 @@ int run(int count, char** words) {
 
 }  // namespace
 
-// What libraries do at the end of a process may need files that are not below the driver root.
+// Exits without running libraries' exit handlers, which may need files that are not below the driver root.
 int main(int count, char** words) { ::_exit(run(count, words)); }
