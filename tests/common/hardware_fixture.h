@@ -8,15 +8,15 @@ namespace cardcage {
 
 class HardwareFixture : public ScenarioFixture {
  protected:
-  // Of the parameters that the module takes.
+  // `api_version` is that of the module's parameters.
   explicit HardwareFixture(std::string api_version) : api_version_(std::move(api_version)) {}
 
-  // Starts the module that `wanted` is for, on the node at `roots`.
+  // Starts the module of `wanted` on the node at `roots`.
   Status start_module(const ModuleConfig& wanted, std::shared_ptr<Services> services = nullptr) {
     auto loaded = run(load_file(core, clock, wanted, modules_dir, soon(), nullptr, {&groups, writes, services, roots}));
     if (!loaded) return std::unexpected(loaded.error());
     module = *loaded;
-    timers.clear();  // those of an earlier instance
+    timers.clear();  // drops those of an earlier instance
     ModuleEvents told = events();
     told.descriptor = [this](std::int32_t descriptor) { timers.push_back(descriptor); };
     return run(module->start(std::move(told), soon()));
@@ -26,7 +26,7 @@ class HardwareFixture : public ScenarioFixture {
     EXPECT_TRUE(found) << found.error().message;
     return found ? *found : std::make_shared<Snapshot>();
   }
-  // By the names that Kubernetes sees, sorted.
+  // The names that Kubernetes sees, sorted.
   std::vector<std::string> names() {
     const SnapshotPtr snapshot = discover();
     std::vector<std::string> all;
@@ -40,7 +40,7 @@ class HardwareFixture : public ScenarioFixture {
     EXPECT_NE(found, snapshot->devices.end()) << "no device " << name;
     return found == snapshot->devices.end() ? Device{} : *found;
   }
-  // The claim `uid` for the devices with these names, with parameters of these members if the test gives some.
+  // Makes the claim `uid` for the devices with these names. `params` are the members of its parameters, if not empty.
   ModuleClaim claim_of(const std::string& uid, const std::vector<std::string>& wanted, const std::string& params,
                        const std::string& kind, ConfigSource source = ConfigSource::kClaim) {
     ModuleClaim made = claim(uid, {});
@@ -65,9 +65,9 @@ class HardwareFixture : public ScenarioFixture {
     EXPECT_TRUE(read) << read.error().message;
     return read.value_or(DecodedParams{});
   }
-  // As the daemon does it: what prepare saved and wrote down comes back with the next call.
+  // Prepares as the daemon does: the saved state and the journal are passed to the next call.
   Result<PreparedEdits> prepare(ModuleClaim& wanted) { return kept(run(preparing(wanted, soon())), wanted); }
-  // For `wanted`, which must live until the task has ended.
+  // The prepare of `wanted`, which must outlive the task.
   Task<Result<PreparedEdits>> preparing(ModuleClaim& wanted, Instant deadline) {
     return module->prepare(wanted, deadline, [&wanted](std::string bytes) {
       wanted.journal = std::move(bytes);
@@ -80,7 +80,7 @@ class HardwareFixture : public ScenarioFixture {
   }
   Status unprepare(const ModuleClaim& wanted) { return run(module->unprepare(wanted, soon())); }
 
-  // Lets the timer of the module expire so often, as the daemon does it.
+  // Lets the timer of the module expire `ticks` times, as the daemon does.
   void pass_ticks(int ticks) {
     for (int tick = 0; tick < ticks; ++tick) {
       ASSERT_TRUE(eventually([this] {
@@ -94,20 +94,20 @@ class HardwareFixture : public ScenarioFixture {
     }
     settle();
   }
-  // There is a pause between the news of a module inside the daemon. A worker needs none, and would seem to hang if the
-  // clock ran ahead of it.
+  // Waits until the module may report news again: inside the daemon, there is a pause between two reports. A worker
+  // needs none, and would seem to hang if the clock ran ahead of it.
   void let_news_pass() {
     if (isolation == Isolation::kInProcess) clock.advance(std::chrono::milliseconds(10));
   }
 
   std::vector<std::string> writes_allowed;
-  std::vector<std::int32_t> timers;  // that have expired
+  std::vector<std::int32_t> timers;  // expired timers
 
  private:
   const std::string api_version_;
 };
 
-// "brand=Nvidia", and so on; versions as "version 1.2.3".
+// Texts such as "brand=Nvidia"; versions as "version 1.2.3".
 inline std::vector<std::string> attributes_of(const Device& device) {
   const auto text = []<class Value>(const Value& value) -> std::string {
     if constexpr (std::is_same_v<Value, std::string>) return value;
@@ -119,14 +119,14 @@ inline std::vector<std::string> attributes_of(const Device& device) {
   for (const auto& [name, value] : device.attributes) lines.push_back(name + "=" + std::visit(text, value));
   return lines;
 }
-// "memory=80Gi", and so on.
+// Texts such as "memory=80Gi".
 template <class Quantities>
 std::vector<std::string> amounts_of(const Quantities& quantities) {
   std::vector<std::string> lines;
   for (const auto& [name, quantity] : quantities) lines.push_back(name + "=" + quantity.to_string());
   return lines;
 }
-// "c 195:0 /dev/nvidia0", and so on.
+// Texts such as "c 195:0 /dev/nvidia0".
 inline std::vector<std::string> nodes_of(const Edits& edits) {
   std::vector<std::string> lines;
   for (const DeviceNode& node : edits.device_nodes)

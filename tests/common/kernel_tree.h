@@ -35,7 +35,7 @@ class KernelTree {
   void driver(const std::string& bus_id, const std::string& name) const {
     link(function(bus_id) / "driver", "../../../bus/pci/drivers/" + name);
   }
-  // The function joins the group.
+  // Makes the function join the group.
   void iommu_group(const std::string& bus_id, const std::string& group) const {
     const std::filesystem::path folder = root() / "sys/kernel/iommu_groups" / group;
     std::filesystem::create_directories(root() / function(bus_id));

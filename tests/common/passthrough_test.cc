@@ -13,7 +13,7 @@ using ::testing::IsEmpty;
 
 const std::string kVirtual = "0000:b1:00.5", kSibling = "0000:b1:00.6", kPhysical = "0000:b1:00.0";
 
-// What a module asks of its host: drivers for functions, and nodes for containers.
+// A host that records the module's requests: drivers for functions, and nodes for containers.
 class Asked {
  public:
   Asked() {
@@ -136,7 +136,7 @@ TEST_F(PassthroughOfFpga, TheNodeIsThatOfTheGroupWithoutIommufd) {
 
 TEST_F(PassthroughOfFpga, IommufdIsUsedWhereKernelAndDriverHaveIt) {
   tree.file("dev/iommu", "");
-  EXPECT_THAT(nodes({.prefer_iommufd = true}), ElementsAre("/dev/vfio/61")) << "the driver does not offer it";
+  EXPECT_THAT(nodes({.prefer_iommufd = true}), ElementsAre("/dev/vfio/61")) << "the driver does not support it";
   tree.attribute(kVirtual, "vfio-dev/vfio3/dev", "510:3\n");
   EXPECT_THAT(nodes({.prefer_iommufd = true}), ElementsAre("/dev/vfio/devices/vfio3"));
   EXPECT_THAT(nodes({.prefer_iommufd = true, .with_api_device = true}),

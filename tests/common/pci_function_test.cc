@@ -112,7 +112,7 @@ TEST_F(PciFunction, ErrorsAreTheTotals) {
   const PciErrors errors = errors_of(tree.sysfs(), kCard);
   EXPECT_EQ(errors.correctable, 3u);
   EXPECT_EQ(errors.nonfatal, 0u);
-  EXPECT_EQ(errors.fatal, std::nullopt) << "the total of another file";
+  EXPECT_EQ(errors.fatal, std::nullopt) << "the total is in another file";
 }
 
 TEST_F(PciFunction, ErrorsThatCannotBeReadAreNone) {
@@ -126,7 +126,7 @@ TEST_F(PciFunction, ErrorsThatCannotBeReadAreNone) {
 // Source: the SR-IOV specification 1.1, 3.4.1: vendor and device id of a virtual function read as ones.
 TEST_F(PciFunction, IsLostIfAllOfItsHeaderReadsAsOnes) {
   using namespace std::string_literals;
-  EXPECT_FALSE(is_lost(tree.sysfs(), kCard)) << "nobody knows";
+  EXPECT_FALSE(is_lost(tree.sysfs(), kCard)) << "the header cannot be read";
   const std::pair<std::string, bool> headers[] = {
       {"\x86\x80\x30\x0b\x06\x04\x10\x00\x00\x00\x00\x12\x00\x00\x00\x00"s, false},
       {"\xff\xff\xff\xff\x00\x00\x10\x00\x00\x00\x00\x12\x00\x00\x00\x00"s, false},

@@ -1,4 +1,4 @@
-// Which process is killed as the user of a device node.
+// Selects the process to kill as the user of a device node.
 #include "modules/common/process.h"
 
 #include <fcntl.h>

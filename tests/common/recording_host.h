@@ -1,5 +1,4 @@
-// The host as the parts of a module see it: remembers the programs and writes that it is asked for, and what containers
-// get.
+// A host for parts of a module: records the programs and writes that they request, and the edits of containers.
 #pragma once
 
 #include <cardcage/sdk.hpp>
@@ -42,7 +41,7 @@ class RecordingHost {
   std::function<Result(const std::vector<std::string>& command)> on_run = [](const auto&) { return succeeded(); };
   // May throw cage::Error, as the host does if a write fails.
   std::function<void(const std::string& path, const std::string& data)> on_write = [](const auto&, const auto&) {};
-  std::vector<std::vector<std::string>> commands;  // each with the name of the program
+  std::vector<std::vector<std::string>> commands;  // the name of the program, then its arguments
   std::vector<std::pair<std::string, std::string>> writes;
 
   static Result succeeded() {
@@ -96,7 +95,7 @@ class RecordingHost {
   std::string explanation_;
 };
 
-// What a container gets.
+// The edits of a container.
 class RecordedEdits {
  public:
   RecordedEdits() {
@@ -116,7 +115,7 @@ class RecordedEdits {
 
   cage::Edit edit() { return cage::Edit(&sink_, 0); }
 
-  std::map<std::string, std::string> nodes;  // with their numbers, "226:128", where they are given
+  std::map<std::string, std::string> nodes;  // with their numbers, such as "226:128", if set
   std::map<std::string, std::string> environment;
 
  private:

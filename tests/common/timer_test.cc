@@ -1,4 +1,4 @@
-// The timer of a module, on a host that notes what it shall poll.
+// The timer of a module, on a host that records the descriptors to poll.
 #include "modules/common/timer.h"
 
 #include <fcntl.h>
@@ -40,7 +40,7 @@ class TimerTest : public ::testing::Test {
   }
   int polled() const { return added.size() == 1 ? added[0] : -1; }
 
-  cage_status answer = CAGE_OK;  // to a descriptor that shall be polled
+  cage_status answer = CAGE_OK;  // the result for a descriptor to poll
   std::vector<int> added, removed;
   int open_when_removed = 0;
 
@@ -99,7 +99,7 @@ TEST_F(TimerTest, StopsOnce) {
   timer.stop();
   timer.stop();
   EXPECT_THAT(removed, ElementsAre(polled()));
-  EXPECT_EQ(open_when_removed, 1) << "the descriptor is closed after the host has let go of it";
+  EXPECT_EQ(open_when_removed, 1) << "the host stops polling before the descriptor is closed";
   EXPECT_FALSE(is_open(polled()));
   EXPECT_FALSE(timer.take(event_of(polled())));
 }

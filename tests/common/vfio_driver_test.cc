@@ -24,7 +24,7 @@ class VfioDriver : public ::testing::Test {
   std::string driver(const std::string& bus_id) const {
     return best_vfio_driver(folder / "sys", {folder / "none", folder.path()}, bus_id);
   }
-  // As depmod writes them for Linux 6.12; the order is that of the modules.
+  // Aliases as depmod writes them for Linux 6.12, in the order of the modules.
   void write_aliases() const {
     std::ofstream(folder / "modules.alias") << "# Aliases extracted from modules themselves.\n"
                                                "alias pci:v000010DEd*sv*sd*bc03sc02i00* nvidia\n"

@@ -1,5 +1,5 @@
-// GPUs that tell little of themselves, such as GeForce, GB10 and those of vGPU guests: what they do not tell is absent,
-// and their XIDs count all the same.
+// GPUs with few readings, such as GeForce, GB10 and GPUs in vGPU guests: missing readings are absent, and XIDs count
+// all the same.
 #include "tests/nvidia/health_fixture.h"
 
 namespace cardcage {
@@ -27,7 +27,7 @@ TEST_P(NvidiaAbsentReadings, XidsAreWatchedWithoutThem) {
     }
     const int before = rescans;
     pass_looks(3);
-    EXPECT_EQ(gpus->calls("nvmlEventSetCreate"), 1u) << "it is watched without a break";
+    EXPECT_EQ(gpus->calls("nvmlEventSetCreate"), 1u) << "watching is not interrupted";
     EXPECT_EQ(rescans, before);
     reports.clear();
     gpus->raise_xid(0, 119);
@@ -37,7 +37,7 @@ TEST_P(NvidiaAbsentReadings, XidsAreWatchedWithoutThem) {
     pass_looks(2);
     gpus->raise_xid(0, 120);
     pass_ticks(1);
-    EXPECT_TRUE(has_stated(gpus->uuid(0), "Xid", "Xid120")) << code << ": a new handle after the reset";
+    EXPECT_TRUE(has_stated(gpus->uuid(0), "Xid", "Xid120")) << code << ": with a new handle after the reset";
   }
 }
 

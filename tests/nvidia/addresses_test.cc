@@ -1,4 +1,4 @@
-// PCI addresses whose domain has more than 16 bits, and NVLinks of which the first are unsupported.
+// PCI addresses whose domain has more than 16 bits, and NVLinks of which the first ones are unsupported.
 #include "tests/nvidia/health_fixture.h"
 #include "tests/nvidia/loaded_fake.h"
 

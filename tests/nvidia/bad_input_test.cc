@@ -1,5 +1,5 @@
-// A driver that answers wrongly, a library that is none, and parameters that nobody knows: each costs what it concerns,
-// and says what it is.
+// Wrong results of the driver, a file that is not a library, and unknown parameters: each affects only its own device
+// or claim, and the error names it.
 #include "tests/fakes/built_files.h"
 #include "tests/nvidia/nvidia_fixture.h"
 
@@ -50,7 +50,7 @@ TEST_P(NvidiaBadInput, AStructThatTheDriverDoesNotKnowIsReplacedByAnOlderOne) {
   gpus->fail("nvmlDeviceGetMemoryInfo_v2", nvml::kArgumentVersionMismatch, FakeGpus::kForever);
   EXPECT_EQ(amounts_of(device("gpu-0").capacity), capacity);
   gpus->fail("nvmlDeviceGetMemoryInfo", nvml::kNotSupported, FakeGpus::kForever);
-  EXPECT_THAT(amounts_of(device("gpu-0").capacity), IsEmpty()) << "nobody knows, so nothing is said";
+  EXPECT_THAT(amounts_of(device("gpu-0").capacity), IsEmpty()) << "an unknown amount is left out";
 }
 
 TEST_P(NvidiaBadInput, NoTextOfTheDriverCostsADevice) {
@@ -65,7 +65,7 @@ TEST_P(NvidiaBadInput, NoTextOfTheDriverCostsADevice) {
               IsSupersetOf<std::string>({"productName=" + name.substr(0, 63), "nvidia.cardcage.dev/serial=12??"}));
 }
 
-// Placements become counters, one for each slice.
+// Placements become counters, one per slice.
 TEST_P(NvidiaBadInput, APlacementThatNoGpuHasCostsNothingElse) {
   ASSERT_TRUE(start_on({.product = "h100"}, {{"mig", std::string("dynamic")}}));
   gpus->set_mig_mode(0, true);
@@ -82,7 +82,7 @@ TEST_P(NvidiaBadInput, ALibraryThatIsNotNvmlIsNamed) {
   ASSERT_TRUE(start_on({.product = "h100"}));
   discover();
   ModuleClaim wanted = claim_of("u1", {"gpu-0"});
-  // A library without the functions of NVML, and a file that is no library.
+  // A library without the functions of NVML, and a file that is not a library.
   const fs::path library = gpus->library();
   fs::remove(library);
   fs::copy_file(built_module("nvidia"), library);

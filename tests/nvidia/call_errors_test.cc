@@ -1,4 +1,5 @@
-// A call of NVML that fails says nothing of what there is: only NOT_SUPPORTED and NOT_FOUND mean that there is none.
+// A failed call of NVML says nothing about the hardware: only NOT_SUPPORTED and NOT_FOUND mean that the object does not
+// exist.
 #include "tests/nvidia/nvidia_fixture.h"
 
 namespace cardcage {
@@ -27,7 +28,7 @@ TEST_P(NvidiaCallErrors, AnInstanceThatCannotBeListedIsNotReleased) {
   for (const char* call : {"nvmlDeviceGetMigMode", "nvmlDeviceGetGpuInstances", "nvmlGpuInstanceGetInfo",
                            "nvmlGpuInstanceGetComputeInstanceProfileInfo", "nvmlGpuInstanceGetComputeInstances"}) {
     for (const nvml::Return code : {nvml::kNoPermission, nvml::kGpuIsLost, nvml::kUnknown}) {
-      if (call == std::string("nvmlDeviceGetMigMode") && code == nvml::kGpuIsLost) continue;  // as a GPU that is lost
+      if (call == std::string("nvmlDeviceGetMigMode") && code == nvml::kGpuIsLost) continue;  // as for a lost GPU
       ModuleClaim wanted = claim_of("u1", {kPart});
       ASSERT_TRUE(prepare(wanted));
       gpus->fail(call, code, FakeGpus::kForever);
@@ -122,7 +123,7 @@ TEST_P(NvidiaCallErrors, WhoWaitsForProcessesDoesNotTakeAnErrorForNone) {
     EXPECT_THAT(released.error().message, HasSubstr("listing the processes on a GPU")) << policy;
     gpus->deny(0);
     gpus->fail("nvmlDeviceGetComputeRunningProcesses_v3", nvml::kSuccess, 0);
-    EXPECT_FALSE(unprepare(wanted)) << policy << ": the GPU cannot be asked";
+    EXPECT_FALSE(unprepare(wanted)) << policy << ": the processes cannot be listed";
     gpus->deny(0, false);
     EXPECT_TRUE(unprepare(wanted)) << policy;
   }

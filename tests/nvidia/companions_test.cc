@@ -1,5 +1,5 @@
-// Devices that containers get beside a GPU, the kernel module that a first claim after a boot needs, and machines that
-// are not served.
+// Devices that containers get beside a GPU, the kernel module that the first claim after a boot needs, and machines
+// that are not served.
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -33,7 +33,7 @@ class NvidiaCompanions : public NvidiaFixture {
     let_go();
     divert_log({});
   }
-  // Returns the lines that the module and the host have logged.
+  // Returns the lines that the module and the host logged.
   std::string said() {
     const std::lock_guard lock(log_lock);
     return log_text;
@@ -59,7 +59,7 @@ class NvidiaCompanions : public NvidiaFixture {
     return edits ? nodes_of(edits->claim) : std::vector<std::string>();
   }
 
-  // A node whose kernel has not loaded nvidia-uvm, with a nvidia-modprobe that loads it, or fails.
+  // A node whose kernel has not loaded nvidia-uvm, with an nvidia-modprobe that loads it, or fails.
   void lay_out_without_uvm(bool works) {
     gpus = std::make_unique<FakeGpus>(folder / "node", FakeNode{});
     const std::string with = read_file(devices(), 10'000).value();
@@ -137,7 +137,7 @@ TEST_P(NvidiaCompanions, AModuleThatCannotBeLoadedIsNamed) {
     settle();
     EXPECT_THAT(said(), HasSubstr(may ? "no such module" : "nvidia-modprobe cannot run"));
   }
-  EXPECT_EQ(modprobe_log(), "-u -c=0\n") << "only if it may";
+  EXPECT_EQ(modprobe_log(), "-u -c=0\n") << "runs only if allowed";
 }
 
 TEST_P(NvidiaCompanions, MachinesThatAreNotServedAreNamedOnce) {

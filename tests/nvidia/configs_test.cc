@@ -1,9 +1,9 @@
-// Configurations of claims for NVIDIA's DRA driver, and what that driver does with each.
+// Configurations of claims for NVIDIA's DRA driver, and that driver's verdict on each.
 //
 // The verdicts are read from kubernetes-sigs/dra-driver-nvidia-gpu at c128a8b624c8 with the gates TimeSlicingSettings
 // and MPSSupport: api.go (a strict decoder), gpuconfig.go and migconfig.go (Normalize), validate.go, sharing.go
 // (limits), and getConfigResultsMap() and applySharingConfig() of cmd/gpu-kubelet-plugin/device_state.go. Amounts are
-// what resource.Quantity of k8s.io/apimachinery 0.37.1 returned for them, divided as sharing.go does.
+// the results of resource.Quantity in k8s.io/apimachinery 0.37.1, divided as sharing.go does.
 #include <sys/mount.h>
 
 #include "host/core/file.h"
@@ -18,14 +18,14 @@ using ::testing::HasSubstr;
 enum class Verdict : std::uint8_t { kTaken, kRefused, kCrash };
 
 struct Document {
-  std::string kind, members;  // the members without apiVersion and kind
+  std::string kind, members;  // without apiVersion and kind
   ConfigSource source = ConfigSource::kClaim;
 };
 
 struct Configuration {
   std::vector<Document> documents;  // in the order of a claim's `config`
   Verdict theirs;
-  std::string effect = {};  // part of what nvidia-smi and the MPS control daemon are told
+  std::string effect = {};  // expected part of the commands for nvidia-smi and the MPS control daemon
   bool differs = false;     // the module judges otherwise: see the comment there
   std::string device = {};  // instead of two GPUs
 };
@@ -109,8 +109,8 @@ const std::vector<Configuration> kAmounts{
     {{gpu(memory(R"("1073741824000m")"))}, Verdict::kTaken, limits("1024M")},
     {{gpu(memory(R"("1Pi")"))}, Verdict::kTaken, limits("1073741824M")},
     {{gpu(memory(R"("1Ei")"))}, Verdict::kTaken, limits("1099511627776M")},
-    {{gpu(memory(R"("16Ei")"))}, Verdict::kTaken, "8796093022207M", true},  // they take 8Ei
-    {{gpu(memory(R"(" 1Gi ")"))}, Verdict::kTaken, limits("1024M"), true},  // they drop the blanks
+    {{gpu(memory(R"("16Ei")"))}, Verdict::kTaken, "8796093022207M", true},  // they accept 8Ei
+    {{gpu(memory(R"(" 1Gi ")"))}, Verdict::kTaken, limits("1024M"), true},  // they drop the spaces
     {{gpu(memory(R"("1048575")"))}, Verdict::kRefused},
     {{gpu(memory("1048575"))}, Verdict::kRefused},
     {{gpu(memory(R"("2k")"))}, Verdict::kRefused},
@@ -155,7 +155,7 @@ const std::vector<Configuration> kSeveral{
     {{gpu(interval(R"("Long")"), kClass), gpu(sharing(R"("strategy":"MPS")"))}, Verdict::kTaken, kMps},
     {{gpu(mps(R"("multiUser":true)"), kClass), gpu(interval(R"("Short")"))}, Verdict::kTaken, "--set-timeslice 1"},
     {{gpu(sharing(R"("strategy":"MPS")"), kClass), gpu("")}, Verdict::kTaken},
-    // Class before claim, whatever their order.
+    // The class precedes the claim in either order.
     {{gpu(interval(R"("Long")")), gpu(interval(R"("Short")"), kClass)}, Verdict::kTaken, "--set-timeslice 3"},
     {{gpu(interval(R"("Long")")), mig(sharing(R"("strategy":"MPS")"))}, Verdict::kTaken, "--set-timeslice 3"},
 };
@@ -172,7 +172,7 @@ const std::vector<Configuration> kMigDevices{
     {{mig(sharing(R"("strategy":"MPS")"))}, Verdict::kTaken, "CUDA_VISIBLE_DEVICES=MIG-", false, kMigDevice},
     {{mig(threads("500"))}, Verdict::kRefused, kNothing, false, kMigDevice},
     {{mig(memory("1e9"))}, Verdict::kTaken, "set_default_device_pinned_mem_limit 0 953M\n", false, kMigDevice},
-    {{gpu(sharing(R"("strategy":"MPS")"))}, Verdict::kTaken, kNothing, false, kMigDevice},  // that is for others
+    {{gpu(sharing(R"("strategy":"MPS")"))}, Verdict::kTaken, kNothing, false, kMigDevice},  // not for MIG
     {{{"GpuConfiguration", ""}}, Verdict::kRefused, kNothing, false, kMigDevice},
 };
 
@@ -203,7 +203,7 @@ class NvidiaConfigs : public NvidiaFixture {
     return members;
   }
 
-  // As the host reads them, for one device.
+  // Reads them as the host does, for one device.
   Result<OptionValues> values_of(const Configuration& one, const std::string& kind) const {
     std::vector<DecodedParams> decoded;
     for (const ConfigSource source : {ConfigSource::kClass, ConfigSource::kClaim}) {

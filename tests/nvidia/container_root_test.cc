@@ -1,4 +1,4 @@
-// The module asks for two changes in a container's root: the loader finds the driver, and the driver's programs leave
+// The module requests two changes in a container's root: the loader finds the driver, and the driver's programs leave
 // device nodes alone.
 #include <fstream>
 

@@ -1,4 +1,4 @@
-// What the module reports of a node: names, attributes and capacities as NVIDIA's DRA driver publishes them.
+// The module's report about a node: names, attributes and capacities are those of NVIDIA's DRA driver.
 #include "tests/nvidia/nvidia_fixture.h"
 
 namespace cardcage {
@@ -150,10 +150,10 @@ TEST_P(NvidiaDiscovery, DynamicMigOffersEveryPlacementOfEveryProfile) {
               UnorderedElementsAre("multiprocessors=60", "copy-engines=3", "decoders=3", "encoders=0", "jpeg-engines=3",
                                    "ofa-engines=0", HasSubstr("memory="), "memory-slice-4=1", "memory-slice-5=1",
                                    "memory-slice-6=1", "memory-slice-7=1"));
-  EXPECT_EQ(device("gpu-0").consumes.at(0).counters, counters) << "all of it";
+  EXPECT_EQ(device("gpu-0").consumes.at(0).counters, counters) << "the whole GPU";
 }
 
-// As NVIDIA's DRA driver publishes it: the capacities of the largest profile, which are those that the counters have.
+// As NVIDIA's DRA driver publishes it: the capacities are those of the largest profile, which the counters have.
 TEST_P(NvidiaDiscovery, AWholeGpuThatCanBeDividedHasTheMemoryOfItsLargestProfile) {
   ASSERT_TRUE(start_on({.product = "h100"}, {{"mig", std::string("dynamic")}}));
   unsigned long long largest = 0;

@@ -1,4 +1,4 @@
-// Which files of the driver a container gets, wherever distributions have them.
+// The driver's files in a container, wherever distributions install them.
 //
 // The fake driver's files are those of a node with 575.57.08; the lists below come from the same node's CDI file, which
 // NVIDIA's container toolkit wrote (see tests/fakes/nvml/driver_files.cc).
@@ -26,12 +26,12 @@ using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
 const std::string kVersion = "575.57.08";
-// Searched by the glibc of Red Hat's images and of Debian's.
+// Folders that glibc searches in Red Hat's images and in Debian's.
 const std::string kRedHat = "/usr/lib64/", kDebian = "/usr/lib/x86_64-linux-gnu/";
 
 class NvidiaDriverFiles : public NvidiaFixture {
  protected:
-  using Mounts = std::map<std::string, std::string>;  // by the path in the container: that below the driver's root
+  using Mounts = std::map<std::string, std::string>;  // by the path in the container: the path below the driver's root
 
   NvidiaDriverFiles() { gpus = std::make_unique<FakeGpus>(folder / "node", FakeNode{.driver = kVersion}); }
 
@@ -53,7 +53,7 @@ class NvidiaDriverFiles : public NvidiaFixture {
     fs::rename(in_root(from), in_root(to));
   }
 
-  // Prepares a claim for the only GPU and returns its mounts. Each has a file of the root, and no two the same place.
+  // Prepares a claim for the only GPU and returns its mounts. Each has a file of the root, and each place is unique.
   Mounts mounts(const std::vector<std::string>& capabilities, const std::string& params = {}) {
     Mounts found;
     if (const Status started = start_again({{"driver_capabilities", capabilities}}); !started) {
@@ -70,7 +70,7 @@ class NvidiaDriverFiles : public NvidiaFixture {
     for (const Mount& mount : edits->claim.mounts) {
       EXPECT_THAT(mount.host_path, StartsWith(root + "/")) << mount.container_path;
       EXPECT_TRUE(fs::exists(mount.host_path)) << mount.container_path;
-      EXPECT_FALSE(fs::is_symlink(mount.host_path)) << mount.container_path << " would lead out of the root";
+      EXPECT_FALSE(fs::is_symlink(mount.host_path)) << mount.container_path << " leads out of the root";
       const bool is_new = found.emplace(mount.container_path, mount.host_path.substr(root.size())).second;
       EXPECT_TRUE(is_new) << mount.container_path << " is mounted twice";
     }
@@ -79,7 +79,7 @@ class NvidiaDriverFiles : public NvidiaFixture {
 
   Result<PreparedEdits> edits = std::unexpected(Error{});
 };
-// The files do not depend on it.
+// The files do not depend on the isolation.
 INSTANTIATE_TEST_SUITE_P(Isolation, NvidiaDriverFiles, ::testing::Values(Isolation::kInProcess), name_of_isolation);
 
 TEST_P(NvidiaDriverFiles, TheLoaderOfLibrariesTakesTheFakeOnes) {
@@ -96,7 +96,7 @@ TEST_P(NvidiaDriverFiles, TheLoaderOfLibrariesTakesTheFakeOnes) {
 
 TEST_P(NvidiaDriverFiles, AllIsWhatTheContainerToolkitGives) {
   const Mounts found = mounts({"all"});
-  // Its mounts, for programs of the driver's version.
+  // The CDI file's mounts, for programs of the driver's version.
   for (const char* name : {"libEGL_nvidia",
                            "libGLESv1_CM_nvidia",
                            "libGLESv2_nvidia",
@@ -129,7 +129,7 @@ TEST_P(NvidiaDriverFiles, AllIsWhatTheContainerToolkitGives) {
                            "libnvoptix",
                            "vdpau/libvdpau_nvidia"})
     EXPECT_THAT(found, Contains(Key(kRedHat + name + ".so." + kVersion)));
-  // The links that its hook makes.
+  // The links that the CDI file's hook makes.
   for (const char* name : {"libEGL_nvidia.so.0",
                            "libGLESv1_CM_nvidia.so.1",
                            "libGLESv2_nvidia.so.2",
@@ -195,7 +195,8 @@ TEST_P(NvidiaDriverFiles, EachCapabilityBringsWhatItsLibrariesLoad) {
 TEST_P(NvidiaDriverFiles, AFullNameIsMountedOnceButWhereALibraryLoadsIt) {
   const Mounts found = mounts({"compute", "utility"});
   EXPECT_THAT(found, Contains(Key(kRedHat + "libcuda.so." + kVersion)));
-  EXPECT_THAT(found, Not(Contains(Key(kDebian + "libcuda.so." + kVersion)))) << "costs a mount in every container";
+  EXPECT_THAT(found, Not(Contains(Key(kDebian + "libcuda.so." + kVersion))))
+      << "it would cost a mount in every container";
   EXPECT_THAT(found, Contains(Key(kDebian + "libnvidia-nvvm.so." + kVersion))) << "libnvidia-opencl loads it";
 }
 
@@ -219,14 +220,14 @@ TEST_P(NvidiaDriverFiles, WhatIsNotOfThisDriverStaysOut) {
   const Mounts found = mounts({"all"});
   for (const auto& [target, source] : found) {
     EXPECT_THAT(source, Not(HasSubstr("535"))) << target;
-    EXPECT_THAT(source, Not(HasSubstr("libGL.so"))) << "of the image";
+    EXPECT_THAT(source, Not(HasSubstr("libGL.so"))) << "the image has its own";
     EXPECT_THAT(source, Not(HasSubstr("libnvidia-text"))) << target;
     EXPECT_THAT(source, Not(HasSubstr("libnvidia-empty"))) << target;
     EXPECT_THAT(source, Not(HasSubstr("wayland.so.1.1.7"))) << "the SONAME leads to the newer one";
   }
 }
 
-// Multilib: i386 in /usr/lib, and the same names.
+// Multilib: i386 in /usr/lib, with the same names.
 TEST_P(NvidiaDriverFiles, LibrariesOf32BitsAreLeft) {
   for (const std::string& name :
        {"libcuda.so." + kVersion, "libnvidia-ml.so." + kVersion, "libGL32only.so." + kVersion})
@@ -239,8 +240,8 @@ TEST_P(NvidiaDriverFiles, LibrariesOf32BitsAreLeft) {
   for (const auto& [target, source] : mounts({"all"})) EXPECT_THAT(source, Not(StartsWith("/usr/lib/"))) << target;
 }
 
-// As the packages of Debian 12 have them: some libraries in nvidia/current, with alternatives that lead there by
-// absolute links, and others in the multiarch folder.
+// As Debian 12 packages them: some libraries in nvidia/current, reached by absolute links of its alternatives, and
+// others in the multiarch folder.
 class NvidiaDebianFiles : public NvidiaDriverFiles {
  protected:
   NvidiaDebianFiles() {
@@ -319,7 +320,7 @@ TEST_P(NvidiaDriverFiles, ABrokenCacheCostsNothing) {
     write("/etc/ld.so.cache", whole.substr(0, size));
     EXPECT_EQ(mounts({"all"}), without) << size;
   }
-  write("/etc/ld.so.cache", whole.substr(0, 0x54) + "\xff\xff\xff\xff" + whole.substr(0x58));  // the number of entries
+  write("/etc/ld.so.cache", whole.substr(0, 0x54) + "\xff\xff\xff\xff" + whole.substr(0x58));  // number of entries
   EXPECT_EQ(mounts({"all"}), without);
 }
 
@@ -423,7 +424,7 @@ TEST_P(NvidiaDriverFiles, SocketsAreFoundInEitherFolder) {
 
 TEST_P(NvidiaDriverFiles, MpsOfTheNodeServesClaimsWithoutTheirOwn) {
   fs::create_directories(in_root("/tmp/nvidia-mps"));
-  EXPECT_THAT(mounts({"compute", "utility"}), Not(Contains(Key("/tmp/nvidia-mps")))) << "nothing runs";
+  EXPECT_THAT(mounts({"compute", "utility"}), Not(Contains(Key("/tmp/nvidia-mps")))) << "no daemon runs";
   write("/tmp/nvidia-mps/control");
   EXPECT_THAT(mounts({"compute", "utility"}), Contains(Pair("/tmp/nvidia-mps", "/tmp/nvidia-mps")));
   EXPECT_THAT(mounts({"utility"}), Not(Contains(Key("/tmp/nvidia-mps"))));

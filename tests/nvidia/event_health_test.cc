@@ -1,4 +1,4 @@
-// Which GPU an event is about.
+// Events are attributed to the right GPU.
 #include "tests/nvidia/health_fixture.h"
 
 namespace cardcage {

@@ -1,5 +1,5 @@
-// What the fake driver tells about the cards themselves: identity, memory, sensors, repair. The expected numbers are
-// those of a listing of a card (`nvidia-smi -q`) and of the NVML API reference.
+// Properties of the fake cards: identity, memory, sensors, repair. The expected numbers are those of a listing of a
+// card (`nvidia-smi -q`) and of the NVML API reference.
 #include <gmock/gmock.h>
 
 #include <cctype>
@@ -101,7 +101,7 @@ TEST_P(FakeProductTest, WritesPciAddressesAsTheDriverDoes) {
   }
 }
 
-// Version 1 counts reserved memory as used, version 2 tells it apart.
+// Version 1 counts reserved memory as used, version 2 reports it separately.
 TEST_P(FakeProductTest, TellsTheSameMemoryInBothVersions) {
   nvml::Memory first{};
   auto second = tagged<nvml::Memory2>(0x02000028);

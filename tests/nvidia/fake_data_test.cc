@@ -1,5 +1,5 @@
 // The data of the fake cards where listings of real ones (`nvidia-smi -q -x` of tests/e2e/go/assertions/nvidiasmi in
-// NVIDIA/k8s-test-infra, qx-a100.xml to qx-t4.xml) tell something that a data sheet does not.
+// NVIDIA/k8s-test-infra, qx-a100.xml to qx-t4.xml) differ from or add to a data sheet.
 #include <gmock/gmock.h>
 
 #include "tests/nvidia/loaded_fake.h"

@@ -28,7 +28,7 @@ class FakeMigTest : public ::testing::Test {
     EXPECT_EQ(fake.call.nvmlGpuInstanceGetInfo(instance, &info), nvml::kSuccess);
     return info;
   }
-  // The index is that of the compute instance profile: 0 has one slice, 2 has three.
+  // `index` is the index of the compute instance profile: 0 has one slice, 2 has three.
   nvml::ComputeInstance create_compute(nvml::GpuInstance instance, unsigned index) const {
     nvml::ComputeInstanceProfileInfo profile{};
     EXPECT_EQ(fake.call.nvmlGpuInstanceGetComputeInstanceProfileInfo(instance, index, 0, &profile), nvml::kSuccess);
@@ -164,7 +164,7 @@ TEST_F(FakeMigTest, HandlesDieWithTheInstance) {
   const nvml::Device mig = info(compute).device;
   ASSERT_EQ(fake.call.nvmlComputeInstanceDestroy(compute), nvml::kSuccess);
   ASSERT_EQ(fake.call.nvmlGpuInstanceDestroy(instances[0]), nvml::kSuccess);
-  ASSERT_EQ(create(19, {0, 1}), nvml::kSuccess) << "the same again, with handles of its own";
+  ASSERT_EQ(create(19, {0, 1}), nvml::kSuccess) << "the same instance again, with new handles";
   create_compute(instances[1], 0);
   char uuid[96];
   EXPECT_EQ(fake.call.nvmlDeviceGetUUID(mig, uuid, 96), 2) << "invalid argument";
@@ -191,7 +191,7 @@ TEST_F(FakeMigTest, SomeQueriesAreNotSupportedInMigMode) {
   const nvml::ComputeInstance compute = create_compute(instances[0], 0);
   nvml::EventSet set = nullptr;
   ASSERT_EQ(fake.call.nvmlEventSetCreate(&set), nvml::kSuccess);
-  EXPECT_EQ(fake.call.nvmlDeviceRegisterEvents(info(compute).device, 0x8, set), 3) << "events are those of the GPU";
+  EXPECT_EQ(fake.call.nvmlDeviceRegisterEvents(info(compute).device, 0x8, set), 3) << "only GPUs have events";
 }
 
 TEST_F(FakeMigTest, AChangeIsAnEvent) {

@@ -19,7 +19,7 @@ constexpr unsigned char kUnwritten = 0xa5;
 
 class FakeProcessesTest : public ::testing::Test {
  protected:
-  // How many bytes the function writes for two processes; their pids are at the given distance.
+  // The number of bytes that the function writes for two processes; their pids are at the given distance.
   static std::size_t written_by(const LoadedFake& fake, List list, std::size_t distance) {
     std::array<unsigned char, 256> bytes;
     bytes.fill(kUnwritten);

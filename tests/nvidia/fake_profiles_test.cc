@@ -1,5 +1,5 @@
-// The GPU instance profiles that the fake driver tells about each product. The expected numbers are those that
-// `nvidia-smi mig -lgip` and `-lgipp` print for a card, and the indices those of the NVML API reference.
+// The GPU instance profiles of each product in the fake driver. The expected numbers are those that `nvidia-smi mig
+// -lgip` and `-lgipp` print for a card, and the indices those of the NVML API reference.
 #include <gmock/gmock.h>
 
 #include <ostream>
@@ -14,7 +14,7 @@ namespace {
 using ::testing::ElementsAreArray;
 using ::testing::UnorderedElementsAreArray;
 
-constexpr unsigned kUnlisted = 0xffff;  // no listing has the number, or listings differ
+constexpr unsigned kUnlisted = 0xffff;  // missing in listings, or listings differ
 
 struct Engines {
   unsigned copy, decoders, jpeg, encoders, ofa;
@@ -25,7 +25,7 @@ constexpr Engines kUnlistedEngines = {kUnlisted, kUnlisted, kUnlisted, kUnlisted
 
 struct Listed {
   unsigned index;  // NVML_GPU_INSTANCE_PROFILE_*
-  unsigned id;     // what nvidia-smi prints
+  unsigned id;     // as nvidia-smi prints it
   std::string name;
   std::vector<unsigned> starts;
   unsigned size, instances;
@@ -103,7 +103,7 @@ const Card kCards[] = {
       {0xc, 32, "MIG 4g.96gb+gfx", {0}, 12, 1, 95.00, 188, {4, 4, 4, 4, 1}}}},
 };
 
-// Expects the numbers that all versions of the struct have.
+// Checks the members that all versions of the struct have.
 template <class Info>
 void expect_listed(const Info& info, const Listed& listed) {
   EXPECT_EQ(info.id, listed.id);
@@ -197,7 +197,7 @@ TEST_P(FakeProfilesTest, HaveThePlacementsOfTheListing) {
   }
 }
 
-// Creates as many instances as there are placements, from the last one on.
+// Creates one instance per placement, starting with the last placement.
 TEST_P(FakeProfilesTest, AllowAsManyInstancesAsListed) {
   fake.enable_mig();
   device = fake.device();
@@ -219,7 +219,7 @@ TEST_P(FakeProfilesTest, AllowAsManyInstancesAsListed) {
 
 INSTANTIATE_TEST_SUITE_P(Products, FakeProfilesTest, ::testing::ValuesIn(kCards), card_title);
 
-// NVML_GPU_INSTANCE_PROFILE_COUNT grew with the driver, by 3_SLICE_GFX the last time.
+// NVML_GPU_INSTANCE_PROFILE_COUNT grew with the driver, most recently by 3_SLICE_GFX.
 TEST(FakeProfileLimitTest, GrowsWithTheDriver) {
   for (const auto& [driver, limit] : {std::pair{"580.65.06", 0x11u}, {"595.45.04", 0x12u}}) {
     SCOPED_TRACE(driver);

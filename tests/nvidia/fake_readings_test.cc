@@ -1,4 +1,4 @@
-// Readings of the fake driver that NVML gives in more than one way: they agree, and each number has its place.
+// Readings of the fake driver that NVML reports in more than one way: they agree, and each number is in its place.
 #include <gmock/gmock.h>
 
 #include <vector>
@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 
 class FakeReadingsTest : public ::testing::Test {
  protected:
-  // The values of the fields, all of which the driver must support.
+  // The values of the fields; the driver must support all of them.
   std::vector<unsigned long long> fields(const std::vector<unsigned>& ids) const {
     std::vector<nvml::FieldValue> values;
     for (const unsigned id : ids) values.push_back(field_with_id(id));
@@ -92,7 +92,7 @@ TEST_F(FakeReadingsTest, TheTemperatureIsTheSameInBothCallsAndTheMarginFollows) 
   EXPECT_EQ(margin(), before - 7);
 }
 
-// As L40S and T4 of clouds report it.
+// As L40S and T4 in clouds report it.
 TEST_F(FakeReadingsTest, ALinkMayHaveFewerLanesThanTheCardCouldUse) {
   fake.gpus.set_link_width(0, 8);
   unsigned current = 0, most = 0;
@@ -138,7 +138,7 @@ TEST_F(FakeReadingsTest, ActivityNeedsTwoSamplesOfTheSameGpuInTheirOrder) {
     request.sample1 = first;
     request.sample2 = second;
     request.metrics[0].metricId = 5;   // tensor cores
-    request.metrics[1].metricId = 99;  // nothing
+    request.metrics[1].metricId = 99;  // no such metric
     return fake.call.nvmlGpmMetricsGet(&request);
   };
   nvml::GpmSample first = nullptr, second = nullptr, other = nullptr;

@@ -1,5 +1,5 @@
-// What NVML calls of the fake driver return when something is missing, lost, too small or too new, as the NVML API
-// reference describes it.
+// Results of NVML calls in the fake driver for missing or lost objects, small buffers and new structs, as the NVML API
+// reference describes them.
 #include <gmock/gmock.h>
 #include <pthread.h>
 #include <signal.h>
@@ -23,11 +23,11 @@ TEST(FakeInitTest, CountsItsCallers) {
   unsigned count = 0;
   ASSERT_EQ(fake.call.nvmlInit_v2(), nvml::kSuccess);
   EXPECT_EQ(fake.call.nvmlShutdown(), nvml::kSuccess);
-  EXPECT_EQ(fake.call.nvmlDeviceGetCount_v2(&count), nvml::kSuccess) << "one caller is left";
+  EXPECT_EQ(fake.call.nvmlDeviceGetCount_v2(&count), nvml::kSuccess) << "one user is left";
   const nvml::Device before = fake.device();
   EXPECT_EQ(fake.call.nvmlShutdown(), nvml::kSuccess);
   EXPECT_EQ(fake.call.nvmlDeviceGetCount_v2(&count), 1) << "uninitialized";
-  EXPECT_EQ(fake.call.nvmlShutdown(), nvml::kSuccess) << "one too many is no error";
+  EXPECT_EQ(fake.call.nvmlShutdown(), nvml::kSuccess) << "an extra call is not an error";
   ASSERT_EQ(fake.call.nvmlInit_v2(), nvml::kSuccess);
   unsigned minor = 0;
   EXPECT_EQ(fake.call.nvmlDeviceGetMinorNumber(before, &minor), 2) << "handles die with the last shutdown";
@@ -257,7 +257,8 @@ TEST(FakeBufferTest, ShortTextsAreRefused) {
   const LoadedFake fake;
   char text[96];
   EXPECT_EQ(fake.call.nvmlDeviceGetUUID(fake.device(), text, 40), 7) << "insufficient size";
-  EXPECT_EQ(fake.call.nvmlDeviceGetUUID(fake.device(), text, 41), nvml::kSuccess) << "GPU- and 36 digits, and the end";
+  EXPECT_EQ(fake.call.nvmlDeviceGetUUID(fake.device(), text, 41), nvml::kSuccess)
+      << "GPU-, 36 characters and the terminator";
   EXPECT_EQ(fake.call.nvmlDeviceGetName(fake.device(), text, 4), 7);
   EXPECT_EQ(fake.call.nvmlDeviceGetSerial(fake.device(), text, 1), 7);
   EXPECT_EQ(fake.call.nvmlSystemGetDriverVersion(text, 4), 7);

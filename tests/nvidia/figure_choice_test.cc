@@ -16,7 +16,7 @@ using ::testing::UnorderedElementsAre;
 
 class NvidiaFigureChoice : public NvidiaFixture {
  protected:
-  // By name, without "DCGM_FI_DEV_"; of the only GPU.
+  // The figures of the only GPU, by name without "DCGM_FI_DEV_".
   std::map<std::string, double> figures() {
     discover();
     std::map<std::string, double> found;
@@ -70,7 +70,7 @@ TEST_P(NvidiaFigureChoice, FiguresThatAreNotReportedOtherwiseAreWhatTheGpuTells)
                            Pair("ECC_CURRENT", 1), Key("PERSISTENCE_MODE"), Pair("COMPUTE_MODE", 3)));
 }
 
-// Lines of etc/default-counters.csv and of a list that people publish.
+// Lines from etc/default-counters.csv and from a published list.
 TEST_P(NvidiaFigureChoice, AListOfTheExporterNamesThem) {
   const auto list = folder / "counters.csv";
   std::ofstream(list) << "# DCGM FIELD, Prometheus metric type, help message\n"

@@ -8,7 +8,7 @@ namespace cardcage {
 
 class NvidiaHealthFixture : public NvidiaFixture {
  protected:
-  // The host takes only statements about declared causes, and values of those with a unit.
+  // The host accepts only statements about declared causes, and values only for causes with a unit.
   void TearDown() override {
     for (const auto& [id, health] : reports) {
       const auto declared = std::ranges::find(nvidia::kDeclaredCauses, health.cause, &cage::Cause::name);
@@ -17,13 +17,13 @@ class NvidiaHealthFixture : public NvidiaFixture {
     }
     NvidiaFixture::TearDown();
   }
-  // A message of the kernel about the GPU, or about an instance of it.
+  // Logs a message of the kernel about the GPU, or about an instance of it.
   void log(int gpu, const std::string& rest, const std::string& instance = "") {
     Event event;
     event.text = fmt::format("NVRM: Xid (PCI:{}{}): {}", gpus->bus_id(gpu).substr(0, 10), instance, rest);
     EXPECT_TRUE(run(module->deliver_events({.events = {event}}, soon())));
   }
-  // Whether a statement about the cause of a device has had this reason. A look since then may have ended it.
+  // Whether a statement about a cause of a device had this reason. A later look may have ended it.
   bool has_stated(const std::string& id, const std::string& cause, const std::string& reason) {
     return eventually([&] {
       let_news_pass();
@@ -32,7 +32,7 @@ class NvidiaHealthFixture : public NvidiaFixture {
       });
     });
   }
-  // The last statement about the cause of a device.
+  // The last statement about a cause of a device.
   Health about(const std::string& id, const std::string& cause) {
     Health last;
     EXPECT_TRUE(eventually([&] {

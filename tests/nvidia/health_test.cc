@@ -1,4 +1,4 @@
-// Faults of GPUs: each is stated as a cause of the device that it concerns as long as it is seen, and its end as well.
+// Faults of GPUs: each is stated as a cause of the affected device while it is seen, and its end is stated, too.
 #include <set>
 
 #include "tests/nvidia/health_fixture.h"
@@ -23,7 +23,7 @@ TEST_P(NvidiaHealth, TheCausesAreDeclared) {
   std::map<std::string, CauseDeclaration> declared;
   for (const CauseDeclaration& one : module->identity().causes) declared[one.name] = one;
   EXPECT_THAT(declared, SizeIs(std::size(nvidia::kDeclaredCauses)));
-  EXPECT_LE(declared.size(), kMaxCauses) << "a device has room for all of them";
+  EXPECT_LE(declared.size(), kMaxCauses) << "one device can have all of them";
   EXPECT_EQ(declared.at("Xid").relapses, 3u);
   EXPECT_EQ(declared.at("AppXid").severity, HealthState::kHealthy);
   EXPECT_EQ(declared.at("Temperature").unit, "Cel");
@@ -89,7 +89,7 @@ TEST_P(NvidiaHealth, AnXidHealsOnceTheDriverAsksForNothing) {
   EXPECT_EQ(about(gpus->uuid(1), "RecoveryAction").state, HealthState::kUnhealthy);
   EXPECT_EQ(about(gpus->uuid(0), "Xid").state, HealthState::kHealthy);
   pass_looks(4);
-  EXPECT_EQ(about(gpus->uuid(1), "Xid").state, HealthState::kUnhealthy) << "time alone heals nothing";
+  EXPECT_EQ(about(gpus->uuid(1), "Xid").state, HealthState::kUnhealthy) << "time alone does not heal it";
   gpus->set_recovery_action(1, nvml::kActionNone);
   pass_looks(4);
   EXPECT_EQ(about(gpus->uuid(1), "Xid").state, HealthState::kHealthy);
@@ -111,8 +111,8 @@ TEST_P(NvidiaHealth, ErrorsThatDoNotConcernTheGpuHaveACauseOfTheirOwn) {
     EXPECT_EQ(health.state, HealthState::kDegraded);
   }
   const Health last = about(gpus->uuid(0), "AppXid");
-  EXPECT_EQ(last.taint_key, "gpu.nvidia.com/xid") << "for who gives it a rule";
-  EXPECT_EQ(last.taint_value, "94") << "those that only follow others are not stated";
+  EXPECT_EQ(last.taint_key, "gpu.nvidia.com/xid") << "for operators who give it a rule";
+  EXPECT_EQ(last.taint_value, "94") << "an XID that only follows another is not stated";
 }
 
 TEST_P(NvidiaHealth, AStormOfErrorsIsStatedOnceInASecond) {
@@ -129,7 +129,7 @@ TEST_P(NvidiaHealth, AStormOfErrorsIsStatedOnceInASecond) {
   const auto of_first = std::ranges::count_if(reports, [&](const auto& one) { return one.first == gpus->uuid(0); });
   EXPECT_GE(of_first, 1);
   EXPECT_LE(of_first, 1 + seconds.count());
-  EXPECT_EQ(about(gpus->uuid(1), "AppXid").reason, "Xid31") << "of another GPU";
+  EXPECT_EQ(about(gpus->uuid(1), "AppXid").reason, "Xid31") << "on another GPU";
 }
 
 TEST_P(NvidiaHealth, AnXidOfAMigInstanceConcernsOnlyThatOne) {
@@ -189,7 +189,7 @@ TEST_P(NvidiaHealth, MemoryThatFailsIsBadAndMemoryThatIsRepairedOnlyMarked) {
   EXPECT_EQ(pending.taint, TaintEffect::kInform);
   EXPECT_EQ(pending.taint_key, "gpu.nvidia.com/row-remap");
   EXPECT_EQ(pending.reason, "RemapPending");
-  gpus->reset(0);  // handles from before are dead: the first look fails, the next one has new ones
+  gpus->reset(0);  // old handles are dead: the first look fails, the next one has new ones
   pass_looks(2);
   EXPECT_EQ(about(gpus->uuid(0), "Ecc").state, HealthState::kHealthy);
 }
@@ -230,7 +230,7 @@ TEST_P(NvidiaHealth, ALostGpuIsNoticedAndItsReturnToo) {
   EXPECT_EQ(device("gpu-0").health.state, HealthState::kHealthy);
   const int lost_at = rescans;
   pass_looks(1);
-  EXPECT_EQ(rescans, lost_at) << "it is known";
+  EXPECT_EQ(rescans, lost_at) << "the loss is already known";
   gpus->restore(1);
   pass_looks(1);
   EXPECT_TRUE(eventually([&] { return rescans > lost_at; }));
@@ -267,7 +267,7 @@ TEST_P(NvidiaHealth, AnNvLinkThatGoesDownIsNoticed) {
   gpus->cut_nvlink(0, 1);
   pass_looks(1);
   const Health down = about(gpus->uuid(0), "NvLink");
-  EXPECT_EQ(down.state, HealthState::kDegraded) << "the GPU alone works";
+  EXPECT_EQ(down.state, HealthState::kDegraded) << "a single GPU works";
   EXPECT_EQ(down.value, all_up.value.value_or(0) - 1);
   EXPECT_THAT(down.message, AllOf(StartsWith("1 of "), HasSubstr(" NVLinks are down")));
   EXPECT_EQ(down.taint_key, "gpu.nvidia.com/nvlink");
@@ -316,10 +316,10 @@ TEST_P(NvidiaHealth, ReplaysAreStatedAsARate) {
   pass_looks(1);
   const Health many = about(gpus->uuid(0), "PcieErrors");
   EXPECT_EQ(many.state, HealthState::kDegraded);
-  EXPECT_EQ(many.message, "30000 PCIe packets were sent again in a minute") << "5 in ten ticks of a millisecond";
+  EXPECT_EQ(many.message, "30000 PCIe packets were sent again in a minute") << "5 in ten ticks of one millisecond";
   EXPECT_EQ(many.value, 30'000);
   pass_looks(1);
-  EXPECT_EQ(about(gpus->uuid(0), "PcieErrors").value, 0) << "the host knows how long it lasts";
+  EXPECT_EQ(about(gpus->uuid(0), "PcieErrors").value, 0) << "the host keeps track of the time";
 }
 
 TEST_P(NvidiaHealth, TheKernelTellsWhatNvmlDoesNot) {
@@ -330,14 +330,14 @@ TEST_P(NvidiaHealth, TheKernelTellsWhatNvmlDoesNot) {
   log(1, "79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.");
   EXPECT_TRUE(is_faulty(1));
   log(0, "79, pid=1234, name=python3", " GPU-I:07 GPU-CI:00");
-  EXPECT_TRUE(is_faulty(0)) << "it has no such instance, so it is the GPU's";
+  EXPECT_TRUE(is_faulty(0)) << "there is no such instance, so the GPU is faulty";
 }
 
 TEST_P(NvidiaHealth, TheKernelDoesNotRepeatWhatNvmlTells) {
   ASSERT_TRUE(watch({.product = "h100"}));
   log(0, "119, pid=1234, name=python3, Timeout after 6s of waiting for RPC response");
   log(0, "no number");
-  EXPECT_EQ(about(gpus->uuid(0), "Xid").state, HealthState::kHealthy) << "NVML tells of it, and whose it is";
+  EXPECT_EQ(about(gpus->uuid(0), "Xid").state, HealthState::kHealthy) << "NVML reports it, with its instance";
 }
 
 TEST_P(NvidiaHealth, AnotherDriverIsNoticedWithoutAnEvent) {
@@ -366,7 +366,7 @@ TEST_P(NvidiaHealth, GpusThatComeAfterTheKernelModuleAreLookedFor) {
   pass_looks(1);
   rescans = 0;
   pass_looks(2);
-  EXPECT_EQ(rescans, 0) << "it is there";
+  EXPECT_EQ(rescans, 0) << "the driver is there";
 }
 
 TEST_P(NvidiaHealth, AFaultIsStatedAgainOfADeviceThatWasAway) {
@@ -377,11 +377,11 @@ TEST_P(NvidiaHealth, AFaultIsStatedAgainOfADeviceThatWasAway) {
   pass_looks(1);
   EXPECT_EQ(about(gpus->uuid(0), "RowRemap").reason, "RemapFailed");
   gpus->set_mig_mode(0, true);
-  EXPECT_THAT(names(), IsEmpty()) << "a GPU in MIG mode is no device";
+  EXPECT_THAT(names(), IsEmpty()) << "a GPU in MIG mode is not a device";
   gpus->set_mig_mode(0, false);
   gpus->set_remapped_rows(0, rows);
   EXPECT_THAT(names(), ElementsAre("gpu-0"));
-  reports.clear();  // as the host has forgotten it
+  reports.clear();  // the host has forgotten it, too
   pass_looks(1);
   EXPECT_EQ(about(gpus->uuid(0), "RowRemap").reason, "RemapFailed");
 }

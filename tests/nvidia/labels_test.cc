@@ -1,6 +1,7 @@
-// Labels of the node against what NVIDIA's GPU feature discovery writes: the names in tests/expected-output*.txt of
-// NVIDIA/k8s-device-plugin, the cases of its internal/lm/mig-strategy_test.go and resource_test.go with the products of
-// the fakes for its MOCKMODEL, the capability of internal/vgpu/vgpu_test.go, and labels of nodes that people published.
+// Labels of the node, compared with those that NVIDIA's GPU feature discovery writes: the names in
+// tests/expected-output*.txt of NVIDIA/k8s-device-plugin, the cases of its internal/lm/mig-strategy_test.go and
+// resource_test.go with the products of the fakes for its MOCKMODEL, the capability of internal/vgpu/vgpu_test.go, and
+// published labels of nodes.
 #include <fstream>
 #include <regex>
 
@@ -45,7 +46,7 @@ const std::vector<std::pair<std::string, std::string>> kAlways{
     {"mps.capable", "true|false"},
     {"vgpu.present", "true|false"},  // expected-output-vgpu.txt
 };
-// The names of the resource gpu in expected-output-mig-single.txt, and of each profile in
+// The names for the resource gpu in expected-output-mig-single.txt, and for each profile in
 // expected-output-mig-mixed.txt.
 const std::vector<std::string> kOfInstances{"multiprocessors", "engines.copy", "engines.decoder", "engines.encoder",
                                             "engines.jpeg",    "engines.ofa",  "slices.gi",       "slices.ci"};
@@ -73,7 +74,7 @@ class NvidiaLabels : public NvidiaFixture {
   void name_machine(const std::string& name) { write(gpus->sysfs() / "class/dmi/id/product_name", name + "\n"); }
   fs::path function(int gpu) const { return gpus->sysfs() / "bus/pci/devices" / gpus->bus_id(gpu); }
 
-  // Without their domain.
+  // The labels, by name without the domain.
   Labels labels(const Options& options = {}) {
     const Status started = start_again(options);
     EXPECT_TRUE(started) << started.error().message;
@@ -101,7 +102,7 @@ Options with(const std::string& strategy, const std::vector<std::string>& replic
   return {{"label_mig_strategy", strategy}, {"label_replicas", replicas}};
 }
 
-// As the end-to-end tests of GPU feature discovery do it: each name is there, with such a value, and no other.
+// Compares names and value patterns, as the end-to-end tests of GPU feature discovery do.
 void expect_shape(Labels found, const std::vector<std::pair<std::string, std::string>>& shape) {
   for (const auto& [name, value] : shape) {
     const auto label = found.extract(name);
@@ -230,7 +231,7 @@ TEST_P(NvidiaLabels, AreThoseOfItsTests) {
   }
 }
 
-// Labels of published nodes: a T4 of Google, and A100s of VMware.
+// Labels of published nodes: a T4 at Google, and A100s at VMware.
 TEST_P(NvidiaLabels, AreThoseOfAPublishedNode) {
   lay_out({.product = "t4"});
   name_machine("Google Compute Engine");
@@ -299,7 +300,7 @@ TEST_P(NvidiaLabels, TellTheModeByTheClassOfTheGpus) {
   EXPECT_EQ(labels()["gpu.mode"], "unknown");
 }
 
-// The capability of vgpu_test.go, at the place where it was seen.
+// The capability of vgpu_test.go, at the offset where it was seen.
 TEST_P(NvidiaLabels, NameTheDriverOfTheHostOfAVirtualGpu) {
   lay_out({});
   gpus->state()->gpus[0].virtualization = nvml::kVgpuGuest;
@@ -318,7 +319,7 @@ TEST_P(NvidiaLabels, NameTheDriverOfTheHostOfAVirtualGpu) {
   EXPECT_EQ(found["vgpu.host-driver-version"], "460.16");
   EXPECT_EQ(found["vgpu.host-driver-branch"], "r460_00");
 
-  // Its malformed records.
+  // The malformed records of that test.
   for (const char* records : {"", "\x01", "\x01\x01", "\x01\xff", "\x02\x02"}) {
     std::string broken = space;
     broken.replace(0xd5, capability.size() - 5, capability.size() - 5, '\0');

@@ -37,12 +37,12 @@ TEST_P(NvidiaLeftovers, KeepAClaimWaitingIfTheOperatorWantsIt) {
   ModuleClaim wanted = claim_of("u1", {"gpu-0"});
   const auto edits = prepare(wanted);
   ASSERT_FALSE(edits);
-  EXPECT_EQ(edits.error().code, Code::kUnavailable) << "the kubelet tries again";
+  EXPECT_EQ(edits.error().code, Code::kUnavailable) << "the kubelet retries";
   EXPECT_THAT(edits.error().message, HasSubstr("GPU 0000:3b:00.0 is used by process 4711, 4712; end it"));
   for (const unsigned pid : {4711u, 4712u}) gpus->remove_process(0, pid);
   ASSERT_TRUE(prepare(wanted));
   gpus->add_process(0, 4713, 1 << 20);
-  EXPECT_TRUE(prepare(wanted)) << "it is the claim's own";
+  EXPECT_TRUE(prepare(wanted)) << "the process belongs to the claim";
   const Status released = unprepare(wanted);
   ASSERT_FALSE(released);
   EXPECT_THAT(released.error().message, HasSubstr("process 4713 is still on GPU 0000:3b:00.0"));
@@ -54,7 +54,7 @@ TEST_P(NvidiaLeftovers, OfAClaimThatNeverGotTheGpuAreNotItsOwn) {
   for (const char* policy : {"wait", "end"}) {
     ASSERT_TRUE(
         start_on({.product = "h100"}, {{"leftover_processes", std::string(policy)}, {"reset_after_use", true}}));
-    gpus->add_process(0, static_cast<unsigned>(::getpid()), 1 << 20);  // it would be noticed if this one was ended
+    gpus->add_process(0, static_cast<unsigned>(::getpid()), 1 << 20);  // the test would fail if this process was ended
     ModuleClaim wanted = claim_of("u1", {"gpu-0"});
     ASSERT_FALSE(prepare(wanted)) << policy;
     EXPECT_TRUE(unprepare(wanted)) << policy;
@@ -100,7 +100,7 @@ TEST_P(NvidiaLeftovers, AreEndedIfTheOperatorWantsIt) {
   gpus->add_process(0, left.number(), 1 << 20);
   const auto released = begin(module->unprepare(wanted, soon()));
   EXPECT_EQ(left.signal_at_end(), SIGKILL);
-  gpus->remove_process(0, left.number());  // as the driver does it
+  gpus->remove_process(0, left.number());  // as the driver removes it
   ASSERT_TRUE(eventually([&] { return released->has_value(); }));
   EXPECT_TRUE(**released);
 }
@@ -111,7 +111,7 @@ TEST_P(NvidiaLeftovers, OnlyAProcessThatHasTheGpuOpenIsKilled) {
   ASSERT_TRUE(prepare(wanted));
   Sleeper stranger("/dev/null"), neighbour(gpus->devfs() / "nvidia1");
   for (const Sleeper* one : {&stranger, &neighbour}) {
-    gpus->add_process(0, one->number(), 1 << 20);  // the pid is used again, or is one of another namespace
+    gpus->add_process(0, one->number(), 1 << 20);  // a reused pid, or a pid of another namespace
     const Status released = unprepare(wanted);
     ASSERT_FALSE(released);
     EXPECT_THAT(released.error().message,
@@ -123,16 +123,17 @@ TEST_P(NvidiaLeftovers, OnlyAProcessThatHasTheGpuOpenIsKilled) {
   EXPECT_TRUE(unprepare(wanted));
 }
 
-// kill(-1, SIGKILL) would end every process of the node, this test with them.
+// kill(-1, SIGKILL) would end every process of the node, including this test.
 TEST_P(NvidiaLeftovers, NumbersThatAreNoPidsAreNeverSignalled) {
   ASSERT_TRUE(start_with("end"));
   ModuleClaim wanted = claim_of("u1", {"gpu-0"});
   ASSERT_TRUE(prepare(wanted));
-  const UniqueFd mine(::open((gpus->devfs() / "nvidia0").c_str(), O_RDONLY | O_CLOEXEC));  // the check has to see it
+  const UniqueFd mine(
+      ::open((gpus->devfs() / "nvidia0").c_str(), O_RDONLY | O_CLOEXEC));  // the check has to see this process
   for (const unsigned number : {0u, 1u, 0x7fffffffu, 0x80000000u, 0xfffffffeu, 0xffffffffu}) {
     gpus->add_process(0, number, 1 << 20);
     const auto released = begin(module->unprepare(wanted, soon()));
-    if (number == 0x7fffffffu) gpus->remove_process(0, number);  // nothing has that pid: it has ended
+    if (number == 0x7fffffffu) gpus->remove_process(0, number);  // no process has that pid: it has ended
     ASSERT_TRUE(eventually([&] { return released->has_value(); }));
     EXPECT_EQ((*released)->has_value(), number == 0x7fffffffu) << number;
     gpus->remove_process(0, number);
@@ -154,7 +155,7 @@ class NvidiaLongRecords : public NvidiaLeftovers {};
 INSTANTIATE_TEST_SUITE_P(Isolation, NvidiaLongRecords, ::testing::Values(Isolation::kInProcess, Isolation::kProcess),
                          name_of_isolation);
 
-// With records of another size, each second pid is the end of a record: 0xffffffff, or bytes of memory.
+// If records are read with the wrong size, each second pid is the end of a record: 0xffffffff, or bytes of memory.
 TEST_P(NvidiaLongRecords, AreReadAsTheyAre) {
   ASSERT_TRUE(start_with("wait", {.product = "h100", .driver = "535.54.03"}));
   for (const unsigned pid : {4711u, 4712u, 4713u}) gpus->add_process(0, pid, 1 << 20);

@@ -12,7 +12,7 @@
 
 namespace cardcage {
 
-// A struct that is zero but for its version.
+// A zeroed struct with its version set.
 template <class T>
 T tagged(unsigned version) {
   T zeroed{};
@@ -64,7 +64,7 @@ class LoadedFake {
     if (call.nvmlDeviceGetHandleByIndex_v2(index, &device) != nvml::kSuccess) throw std::runtime_error("no such GPU");
     return device;
   }
-  // MIG mode on, at once on Hopper and later; on Ampere by a reset.
+  // Turns MIG mode on, at once on Hopper and later, by a reset on Ampere.
   void enable_mig(int gpu = 0) {
     nvml::Return activation = nvml::kUnknown;
     if (call.nvmlDeviceSetMigMode(device(static_cast<unsigned>(gpu)), 1, &activation) != nvml::kSuccess)

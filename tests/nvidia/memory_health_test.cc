@@ -1,4 +1,4 @@
-// Errors of the memory: those that the GPU contains end a program, others take the GPU.
+// Memory errors: contained ones end a program, others take the GPU out of use.
 #include "tests/nvidia/health_fixture.h"
 
 namespace cardcage {
@@ -43,14 +43,14 @@ TEST_P(NvidiaMemoryHealth, AnErrorThatIsNotContainedTakesTheGpuUntilAReset) {
     pass_looks(1);
     EXPECT_TRUE(has_stated(gpus->uuid(0), "Xid", fmt::format("Xid{}", xid)));
     pass_looks(5);
-    EXPECT_EQ(about(gpus->uuid(0), "Xid").state, HealthState::kHealthy) << "the driver asks for nothing";
+    EXPECT_EQ(about(gpus->uuid(0), "Xid").state, HealthState::kHealthy) << "the driver asks for no action";
     EXPECT_EQ(ecc().state, HealthState::kUnhealthy) << xid;
     gpus->reset(0);
     pass_looks(2);
     EXPECT_EQ(ecc().state, HealthState::kHealthy) << xid;
     gpus->set_ecc(0, nvml::kUncorrected, nvml::kVolatile, 1);
     pass_looks(1);
-    EXPECT_EQ(ecc().state, HealthState::kDegraded) << "what was before the reset does not count";
+    EXPECT_EQ(ecc().state, HealthState::kDegraded) << "errors from before the reset do not count";
   }
 }
 
@@ -59,7 +59,7 @@ TEST_P(NvidiaMemoryHealth, AnErrorThatTheDriverOrARemapComplainsOfTakesTheGpu) {
   gpus->set_ecc(0, nvml::kUncorrected, nvml::kVolatile, 1);
   gpus->set_recovery_action(0, nvml::kActionDrainP2p);
   pass_looks(1);
-  EXPECT_EQ(ecc().state, HealthState::kDegraded) << "one GPU alone works";
+  EXPECT_EQ(ecc().state, HealthState::kDegraded) << "a single GPU works";
   gpus->set_recovery_action(0, nvml::kActionReset);
   pass_looks(1);
   EXPECT_EQ(ecc().state, HealthState::kUnhealthy);

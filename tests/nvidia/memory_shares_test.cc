@@ -66,7 +66,7 @@ TEST_P(NvidiaMemoryShares, TwoClaimsHaveTheGpuAtATime) {
   EXPECT_TRUE(unprepare(one));
 }
 
-// Options that change between prepare and unprepare do not reach another claim's programs.
+// Options that change between prepare and unprepare do not affect another claim's programs.
 TEST_P(NvidiaMemoryShares, AreReleasedWithoutAResetOrAKill) {
   ASSERT_TRUE(start_with_shares());
   ModuleClaim one = share_of("u1");

@@ -1,4 +1,4 @@
-// The figures of GPUs and MIG instances: names, units and labels of dcgm-exporter, and nothing that nobody has told.
+// The figures of GPUs and MIG instances: names, units and labels of dcgm-exporter, and no figure that is unknown.
 #include "tests/nvidia/nvidia_fixture.h"
 
 namespace cardcage {
@@ -25,7 +25,7 @@ struct Row {
   Figures figures;
 };
 
-// figure_choice_test.cc chooses them.
+// figure_choice_test.cc selects them.
 const std::set<std::string> kOnlyIfNamed{
     "DCGM_FI_DEV_FB_TOTAL",
     "DCGM_FI_DEV_FB_USED_PERCENT",
@@ -48,7 +48,7 @@ const std::set<std::string> kOnlyIfNamed{
 
 class NvidiaMetrics : public NvidiaFixture {
  protected:
-  // One row for each GPU and MIG instance that has samples, in the order in which the module reports them.
+  // One row per GPU and MIG instance that has samples, in the module's order.
   std::vector<Row> collect() {
     const auto collected = run(module->collect_metrics(soon()));
     EXPECT_TRUE(collected) << collected.error().message;
@@ -63,7 +63,7 @@ class NvidiaMetrics : public NvidiaFixture {
           labels[declared.labels[i]] = sample.labels[i];
       const auto known = std::ranges::find(rows, labels, &Row::labels);
       Row& row = known == rows.end() ? rows.emplace_back(Row{sample.device_id, labels, {}}) : *known;
-      EXPECT_EQ(row.device, sample.device_id) << "samples of one GPU or instance are of one device";
+      EXPECT_EQ(row.device, sample.device_id) << "all samples of a GPU or instance have one device";
       EXPECT_TRUE(row.figures.emplace(declared.name.substr(8), sample.value).second) << declared.name << " twice";
     }
     return rows;
@@ -78,7 +78,7 @@ class NvidiaMetrics : public NvidiaFixture {
     for (const Row& row : collect()) devices.push_back(row.device);
     return devices;
   }
-  // A GPU in MIG mode with these instances of profile 14, at slices 0 and 2.
+  // Starts on a GPU in MIG mode with two instances of profile 14, at slices 0 and 2.
   std::pair<unsigned, unsigned> start_on_static_mig() {
     gpus = std::make_unique<FakeGpus>(folder / "node", FakeNode{.product = "h100"});
     gpus->set_mig_mode(0, true);
@@ -183,8 +183,8 @@ TEST_P(NvidiaMetrics, EachFigureIsWhatTheGpuTellsInTheUnitOfDcgm) {
                                                 {"DEV_BOARD_LIMIT_VIOLATION", 103},
                                                 {"DEV_LOW_UTIL_VIOLATION", 104},
                                                 {"DEV_RELIABILITY_VIOLATION", 105}}))
-      << "no page of an H100 is ever retired, and nothing is known yet of its activity and its XIDs";
-  EXPECT_EQ(gpus->calls("nvmlDeviceGetFieldValues"), 1u) << "for all fields";
+      << "an H100 never retires pages, and its activity and XIDs are still unknown";
+  EXPECT_EQ(gpus->calls("nvmlDeviceGetFieldValues"), 1u) << "one call for all fields";
 }
 
 TEST_P(NvidiaMetrics, LabelsAreThoseOfDcgmExporter) {
@@ -211,7 +211,7 @@ TEST_P(NvidiaMetrics, ActivityIsMeasuredFromOneCollectionToTheNext) {
                             Pair("PROF_PCIE_RX_BYTES", 512.0 * 1024)}));
   gpus->fail("nvmlGpmSampleGet", nvml::kUnknown);
   EXPECT_THAT(figures_of(gpus->uuid(0)), Each(Key(StartsWith("DEV_"))));
-  EXPECT_THAT(figures_of(gpus->uuid(0)), Each(Key(StartsWith("DEV_")))) << "it begins anew";
+  EXPECT_THAT(figures_of(gpus->uuid(0)), Each(Key(StartsWith("DEV_")))) << "the means start again";
   EXPECT_THAT(figures_of(gpus->uuid(0)), Contains(Key("PROF_DRAM_ACTIVE")));
   ASSERT_TRUE(run(module->quiesce(soon())));
   EXPECT_EQ(gpus->calls("nvmlGpmSampleFree"), gpus->calls("nvmlGpmSampleAlloc")) << "before the library is closed";
@@ -254,12 +254,13 @@ TEST_P(NvidiaMetrics, ALostGpuIsAskedOnceAndHidesNoOther) {
   EXPECT_THAT(devices_with_figures(), ElementsAre(gpus->uuid(0), gpus->uuid(1), gpus->uuid(2)));
   gpus->lose(1);
   const unsigned long long before = gpus->calls("nvmlDeviceGetClockInfo");
-  EXPECT_THAT(devices_with_figures(), ElementsAre(gpus->uuid(0), gpus->uuid(2))) << "before discover has seen it";
+  EXPECT_THAT(devices_with_figures(), ElementsAre(gpus->uuid(0), gpus->uuid(2)))
+      << "before discover has seen the fault";
   EXPECT_EQ(gpus->calls("nvmlDeviceGetClockInfo") - before, 2u * 2u);
   discover();
   const unsigned long long asked = gpus->calls("nvmlDeviceGetFieldValues");
   EXPECT_THAT(devices_with_figures(), ElementsAre(gpus->uuid(0), gpus->uuid(2)));
-  EXPECT_EQ(gpus->calls("nvmlDeviceGetFieldValues") - asked, 2u) << "a fault that is known is a reason not to ask";
+  EXPECT_EQ(gpus->calls("nvmlDeviceGetFieldValues") - asked, 2u) << "a GPU with a known fault is not queried";
   gpus->restore(1);
   discover();
   EXPECT_THAT(devices_with_figures(), ElementsAre(gpus->uuid(0), gpus->uuid(1), gpus->uuid(2)));
@@ -275,7 +276,7 @@ TEST_P(NvidiaMetrics, AReleasedGpuIsLeftAlone) {
   ASSERT_TRUE(run(module->quiesce_device(gpus->uuid(0), soon())));
   const unsigned long long opened = gpus->calls("nvmlInitWithFlags");
   EXPECT_THAT(devices_with_figures(), IsEmpty());
-  EXPECT_EQ(gpus->calls("nvmlInitWithFlags"), opened) << "there is nobody to ask";
+  EXPECT_EQ(gpus->calls("nvmlInitWithFlags"), opened) << "no GPU can be queried";
   ASSERT_TRUE(run(module->resume_device(gpus->uuid(1), soon())));
   discover();
   EXPECT_THAT(devices_with_figures(), ElementsAre(gpus->uuid(1)));
@@ -323,11 +324,11 @@ TEST_P(NvidiaMetrics, TheLastXidCountsFromTheStart) {
   gpus = std::make_unique<FakeGpus>(folder / "node", FakeNode{.product = "h100", .gpus = 2});
   ASSERT_TRUE(start_again({{"health_interval", std::string("1ms")}}));
   discover();
-  EXPECT_THAT(figures_of(gpus->uuid(0)), Not(Contains(Key("DEV_XID_ERRORS")))) << "nobody has listened yet";
+  EXPECT_THAT(figures_of(gpus->uuid(0)), Not(Contains(Key("DEV_XID_ERRORS")))) << "XIDs are not watched yet";
   pass_looks(1);
   EXPECT_THAT(figures_of(gpus->uuid(0)), Contains(Pair("DEV_XID_ERRORS", 0)));
   gpus->raise_xid(0, 79);
-  gpus->raise_xid(0, 31);  // also one that does not concern the health of the GPU
+  gpus->raise_xid(0, 31);  // an XID that does not concern the health of the GPU counts, too
   pass_looks(1);
   EXPECT_THAT(figures_of(gpus->uuid(0)), Contains(Pair("DEV_XID_ERRORS", 31)));
   EXPECT_THAT(figures_of(gpus->uuid(1)), Contains(Pair("DEV_XID_ERRORS", 0)));
@@ -340,7 +341,7 @@ TEST_P(NvidiaMetrics, AnInstanceOfStaticMigIsADeviceAndItsGpuIsNone) {
   collect();
   const std::vector<Row> rows = collect();
   ASSERT_EQ(rows.size(), 3u);
-  EXPECT_EQ(rows[0].device, "") << "the host would leave out samples of a GPU that is no device";
+  EXPECT_EQ(rows[0].device, "") << "the host would drop samples of a GPU that is not a device";
   EXPECT_THAT(rows[0].labels, AllOf(Contains(Pair("UUID", gpus->uuid(0))), Not(Contains(Key("GPU_I_ID")))));
   EXPECT_THAT(rows[0].figures, AllOf(Contains(Key("DEV_POWER_USAGE")), Not(Contains(Key("DEV_GPU_UTIL")))));
   EXPECT_EQ(rows[1].device, gpus->mig_uuid(0, one));

@@ -1,4 +1,4 @@
-// When the MIG mode is changed: not in a virtual machine, and only if the change takes effect at once.
+// Changes of the MIG mode: never in a virtual machine, and only if the change takes effect at once.
 #include "tests/nvidia/loaded_fake.h"
 #include "tests/nvidia/nvidia_fixture.h"
 
@@ -14,7 +14,7 @@ class NvidiaMigMode : public NvidiaFixture {
   static constexpr const char* kPart = "gpu-0-mig-2g20gb-14-2";
   inline static const Options kDynamic{{"mig", std::string("dynamic")}};
 
-  // A GPU in a virtual machine.
+  // Starts on a GPU in a virtual machine.
   Status start_in(nvml::VirtualizationMode machine, bool mig, const Options& options = kDynamic) {
     gpus = std::make_unique<FakeGpus>(folder / "node", FakeNode{.product = "h100"});
     if (mig) gpus->set_mig_mode(0, true);
@@ -90,12 +90,12 @@ TEST_P(NvidiaMigMode, ADisableThatDoesNotTakeEffectIsAnErrorAndUndone) {
   ASSERT_TRUE(start_on({.product = "h100"}, kDynamic));
   ModuleClaim wanted = claim_of("u1", {kPart});
   ASSERT_TRUE(prepare(wanted));
-  gpus->add_process(0, 4711, 1 << 20);  // a program that has the GPU open, on no instance
+  gpus->add_process(0, 4711, 1 << 20);  // a program that has the GPU open, but no instance
   const Status released = unprepare(wanted);
   ASSERT_FALSE(released);
   EXPECT_THAT(released.error().message, HasSubstr("turning off the MIG mode of GPU 0000:3b:00.0, which another"));
   EXPECT_EQ(mode(), nvml::kEnabled);
-  EXPECT_EQ(pending(), nvml::kEnabled) << "it does not come with the next reset";
+  EXPECT_EQ(pending(), nvml::kEnabled) << "the next reset keeps MIG mode";
   gpus->remove_process(0, 4711);
   EXPECT_TRUE(unprepare(wanted));
   EXPECT_EQ(mode(), nvml::kDisabled);

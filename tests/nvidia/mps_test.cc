@@ -1,4 +1,5 @@
-// MPS: a control daemon for each claim that wants it, with its settings, and nothing left when the claim is released.
+// MPS: a control daemon with its settings for each claim that requests it, which leaves nothing behind after the claim
+// is released.
 #include <sys/mount.h>
 
 #include "host/core/file.h"
@@ -49,7 +50,7 @@ class NvidiaMps : public NvidiaFixture {
     return read_file(root() / uid / "log/control.log", 10'000).value_or("no log");
   }
   unsigned mode(int gpu) const { return gpus->state()->gpus[gpu].compute_mode; }
-  // Mount points below the folder, of the whole node.
+  // Mount points below the folder, on the whole node.
   std::string mounts() const {
     std::string ours;
     std::istringstream lines(read_file("/proc/self/mounts", 1 << 20).value_or(""));
@@ -79,7 +80,7 @@ TEST_P(NvidiaMps, ADaemonServesTheClaimUntilItIsReleased) {
     EXPECT_EQ(mount_to(device, "/dev/shm"), (root() / "u1/shm").native());
   }
   EXPECT_TRUE(fs::exists(root() / "u1/shm/cuda.shm")) << "the daemon and containers share memory";
-  EXPECT_FALSE(fs::exists("/dev/shm/cuda.shm")) << "and nobody else";
+  EXPECT_FALSE(fs::exists("/dev/shm/cuda.shm")) << "only they share it";
   EXPECT_THAT(mounts(), AllOf(HasSubstr("u1 tmpfs"), HasSubstr("u1/shm tmpfs"), HasSubstr("nosuid,nodev,noexec")));
   EXPECT_EQ(mode(0), nvml::kComputeExclusiveProcess);
 

@@ -1,5 +1,4 @@
-// What concerns the node and its GPUs as a whole: labels, which GPUs are close to each other, and a GPU that is given
-// to the operator.
+// The node and its GPUs as a whole: labels, the closeness of GPUs, and a GPU that is released to the operator.
 #include "tests/nvidia/nvidia_fixture.h"
 
 namespace cardcage {
@@ -26,7 +25,7 @@ class NvidiaNode : public NvidiaFixture {
     EXPECT_TRUE(chosen) << chosen.error().message;
     return chosen.value_or(std::vector<std::string>());
   }
-  // Programs have the GPU open.
+  // Whether programs have the GPU open.
   bool is_open(int gpu) const {
     const auto world = gpus->state();
     return std::ranges::any_of(world->clients, [&](const fake_nvml::Client& client) {
@@ -72,7 +71,7 @@ TEST_P(NvidiaNode, AGpuIsGivenToTheOperatorWhileTheOthersServe) {
   EXPECT_TRUE(is_open(0));
   EXPECT_TRUE(is_open(1));
   ASSERT_TRUE(run(module->quiesce_device(gpus->uuid(1), soon())));
-  EXPECT_EQ(device("gpu-1").id, gpus->uuid(1)) << "as it was";
+  EXPECT_EQ(device("gpu-1").id, gpus->uuid(1)) << "unchanged";
   EXPECT_TRUE(is_open(0));
   EXPECT_FALSE(is_open(1));
   ModuleClaim other = claim_of("u1", {"gpu-0"}), wanted = claim_of("u2", {"gpu-1"});

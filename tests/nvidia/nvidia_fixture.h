@@ -24,7 +24,7 @@ class NvidiaFixture : public HardwareFixture {
     gpus = std::make_unique<FakeGpus>(folder / "node", node);
     return start_again(options);
   }
-  // A new instance, which knows nothing of an earlier one.
+  // Starts a new instance, which knows nothing of an earlier one.
   Status start_again(const Options& options = {}) {
     let_go();
     roots = {.sysfs = gpus->sysfs(),
@@ -39,7 +39,7 @@ class NvidiaFixture : public HardwareFixture {
     return start_module(wanted, services);
   }
 
-  // The same, with health that is looked at often, and after the first looks.
+  // The same, with frequent looks at the health, of which the first ones are over.
   Status watch(const FakeNode& node, Options options = {}) {
     gpus = std::make_unique<FakeGpus>(folder / "node", node);
     return watch_again(std::move(options));
@@ -48,7 +48,7 @@ class NvidiaFixture : public HardwareFixture {
     options.emplace("health_interval", std::string("1ms"));
     if (auto started = start_again(options); !started) return started;
     discover();
-    pass_looks(3);  // after a start the module waits before it calls a GPU well
+    pass_looks(3);  // after a start the module waits before it states that a GPU is healthy
     return {};
   }
 
@@ -57,13 +57,13 @@ class NvidiaFixture : public HardwareFixture {
     return HardwareFixture::claim_of(uid, wanted, params, kind);
   }
 
-  // Lets the timer of the module expire until it has looked at every GPU so often.
+  // Lets the timer of the module expire until it has looked at every GPU `looks` times.
   void pass_looks(int looks) { pass_ticks(looks * kTicksPerLook); }
 
   bool may_load_modules = false;  // the configuration allows nvidia-modprobe
   std::unique_ptr<FakeGpus> gpus;
-  std::string driver_on_node;          // NodeRoots
-  std::shared_ptr<Services> services;  // for tests that start some
+  std::string driver_on_node;          // for NodeRoots
+  std::shared_ptr<Services> services;  // for tests that start services
 };
 
 }  // namespace cardcage

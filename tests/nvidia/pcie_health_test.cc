@@ -1,4 +1,4 @@
-// The PCIe link of a GPU, compared with what it was.
+// The PCIe link of a GPU, compared with its best state.
 #include "tests/nvidia/health_fixture.h"
 
 namespace cardcage {
@@ -45,12 +45,12 @@ TEST_P(NvidiaPcieHealth, ASlotMayBeOfAnOlderGeneration) {
   gpus = std::make_unique<FakeGpus>(folder / "node", FakeNode{.product = "l40s"});
   set_generation(1, 0);
   ASSERT_TRUE(watch_again());
-  set_generation(3, 90);  // of 4
+  set_generation(3, 90);  // the link's maximum is 4
   pass_looks(1);
   EXPECT_EQ(link().state, HealthState::kHealthy);
   set_generation(1, 0);
   pass_looks(1);
-  EXPECT_EQ(link().state, HealthState::kHealthy) << "at rest";
+  EXPECT_EQ(link().state, HealthState::kHealthy) << "the GPU is idle";
   set_generation(2, 90);
   pass_looks(1);
   EXPECT_EQ(link().reason, "LinkSlow");

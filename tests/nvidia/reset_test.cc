@@ -1,4 +1,4 @@
-// Resets of GPUs: by nvidia-smi, while nobody has them open, and with all causes stated anew.
+// Resets of GPUs: nvidia-smi runs while no process has them open, and all causes are stated again.
 #include "tests/nvidia/nvidia_fixture.h"
 
 namespace cardcage {
@@ -19,7 +19,7 @@ class NvidiaReset : public NvidiaFixture {
     EXPECT_THAT(gpus->smi_log(), Not(HasSubstr("--gpu-reset")));
     return refused.error().message;
   }
-  // What was stated about the causes of the device since the last clear(), by cause.
+  // The statements about the device since the last clear(), by cause.
   std::map<std::string, Health> stated_about(const std::string& id) {
     let_news_pass();
     settle();
@@ -51,12 +51,12 @@ TEST_P(NvidiaReset, HealsAGpuAndStatesItsCausesAnew) {
   EXPECT_TRUE(stated_about(gpus->uuid(1)).contains("Access"));
   EXPECT_EQ(gpus->state()->gpus[1].persistence, nvml::kEnabled);
 
-  pass_ticks(1);  // until then the kernel's log tells of errors of the others
+  pass_ticks(1);  // until then, errors of the other GPUs come from the kernel's log
   gpus->raise_xid(0, 119);
   gpus->raise_xid(1, 119);
   pass_looks(1);
   for (const int gpu : {0, 1})
-    EXPECT_EQ(stated_about(gpus->uuid(gpu)).at("Xid").reason, "Xid119") << "it listens again";
+    EXPECT_EQ(stated_about(gpus->uuid(gpu)).at("Xid").reason, "Xid119") << "events are watched again";
 }
 
 TEST_P(NvidiaReset, OfALostGpuIsTried) {
@@ -107,7 +107,7 @@ TEST_P(NvidiaReset, OfASiblingForVirtualMachinesIsThatOfItsGpu) {
   EXPECT_THAT(gpus->smi_log(), HasSubstr("--gpu-reset"));
   gpus->bind(0, "vfio-pci");
   discover();
-  EXPECT_FALSE(reset(device("gpu-vfio-0").id)) << "NVIDIA's driver does not have it";
+  EXPECT_FALSE(reset(device("gpu-vfio-0").id)) << "it is not bound to NVIDIA's driver";
 }
 
 TEST_P(NvidiaReset, IsRefusedWhileQuiescedAndOfUnknownDevices) {

@@ -1,4 +1,4 @@
-// Heat, by the margin of newer GPUs and drivers, by the thresholds of others, and by what has lowered the clocks.
+// Heat, by the margin of newer GPUs and drivers, by the thresholds of others, and by the reasons for lower clocks.
 #include "tests/nvidia/health_fixture.h"
 #include "tests/nvidia/loaded_fake.h"
 

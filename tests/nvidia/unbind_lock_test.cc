@@ -1,4 +1,4 @@
-// A GPU that somebody has open is not taken from its driver: the kernel would wait for ever.
+// A GPU that a process has open is not taken from its driver: the kernel would wait forever.
 #include <fstream>
 
 #include "tests/fakes/nvml/fake_unbind_lock.h"
@@ -54,7 +54,7 @@ TEST_P(NvidiaUnbindLock, AGpuThatSomebodyHasOpenStaysAndTheErrorSaysWho) {
   ASSERT_FALSE(edits);
   EXPECT_THAT(edits.error().message, HasSubstr("GPU 0000:3b:00.0 cannot be taken from its driver while a process that "
                                                "cannot be seen from here (hostPID: true shows all) has it open"));
-  // The fake procfs shows a process that has the node open, as monitoring has.
+  // The fake procfs shows a process that has the node open, as monitoring does.
   const auto process = gpus->procfs() / "4711";
   std::filesystem::create_directories(process / "fd");
   std::filesystem::create_symlink(gpus->devfs() / "nvidia0", process / "fd/9");
@@ -67,7 +67,7 @@ TEST_P(NvidiaUnbindLock, AGpuThatSomebodyHasOpenStaysAndTheErrorSaysWho) {
   EXPECT_FALSE(lock->locked());
   EXPECT_THAT(sysfs.written(), IsEmpty());
   lock->set_users(0);
-  EXPECT_TRUE(prepare(wanted)) << "the kubelet tries again";
+  EXPECT_TRUE(prepare(wanted)) << "the kubelet retries";
 }
 
 TEST_P(NvidiaUnbindLock, ABindThatFailsLeavesNoLock) {
@@ -75,7 +75,7 @@ TEST_P(NvidiaUnbindLock, ABindThatFailsLeavesNoLock) {
   ModuleClaim wanted = claim_of("u1", {"gpu-vfio-0"});
   ASSERT_FALSE(prepare(wanted));
   EXPECT_EQ(driver(), "nvidia");
-  EXPECT_FALSE(lock->locked()) << "nobody could open the GPU";
+  EXPECT_FALSE(lock->locked()) << "a locked GPU cannot be opened";
 }
 
 TEST_P(NvidiaUnbindLock, ALockThatACrashHasLeftGoesWithTheClaim) {
