@@ -1,5 +1,5 @@
-// What the build has made. The files are found beside the running program: a path that is compiled in would cost the
-// compiler cache of every other checkout.
+// Files of the build. They are found beside the running program: a compiled-in path would cost the compiler cache of
+// every other checkout.
 #pragma once
 
 #include <filesystem>
@@ -7,20 +7,20 @@
 
 namespace cardcage {
 
-// "tests/abi/libcardcage_acme_c.so", in the folder of the build.
+// Returns a file in the folder of the build, such as "tests/abi/libcardcage_acme_c.so".
 inline std::filesystem::path built(const std::filesystem::path& file) {
   static const std::filesystem::path folder =
       std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path();
   return folder / file;
 }
-// "cagectl"
+// Returns a program of the build, such as "cagectl".
 inline std::filesystem::path built_program(const std::string& name) { return built("bin/" + name); }
-// The modules of this project, and "mock" of them.
+// The folder of this project's modules, and the module "mock".
 inline std::filesystem::path built_modules() { return built("lib/cardcage/modules"); }
 inline std::filesystem::path built_module(const std::string& name) {
   return built_modules() / ("libcardcage_" + name + ".so");
 }
-// Those with one fault each, of tests/modules.
+// The folder of tests/modules, whose modules have one fault each.
 inline std::filesystem::path test_modules() { return built("test-modules"); }
 
 }  // namespace cardcage

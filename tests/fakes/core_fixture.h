@@ -11,7 +11,7 @@ namespace cardcage {
 
 class CoreFixture : public ::testing::Test {
  protected:
-  // Runs `task` to its end (at most `limit` of real time) and returns what it returned.
+  // Runs `task` to its end (at most `limit` of real time) and returns its result.
   template <class T>
   T run(Task<T> task, Duration limit = std::chrono::seconds(10)) {
     return run_task(core, std::move(task), limit);

@@ -45,7 +45,7 @@ std::string DaemonProcess::node_section(const std::string& claims) const {
       folder().native(), claims, sysfs_.native());
 }
 
-// In one step: a daemon that reads a file that is just being written sees no modules.
+// Replaces the file in one step: a daemon that reads a half-written file sees no modules.
 void DaemonProcess::configure(const std::string& toml) const {
   std::ofstream(folder_ / "cardcage.toml.new") << toml;
   std::filesystem::rename(folder_ / "cardcage.toml.new", folder_ / "cardcage.toml");
@@ -69,7 +69,7 @@ void DaemonProcess::start(Parent parent) {
 }
 
 bool DaemonProcess::wait_for_exit(Duration limit) const {
-  const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));  // glibc 2.36 declares it for C alone
+  const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));  // glibc 2.36 declares it only for C
   pollfd exited{process.get(), POLLIN, 0};
   const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(limit).count();
   return ::poll(&exited, 1, static_cast<int>(milliseconds)) == 1;

@@ -23,7 +23,7 @@ class DaemonProcess {
   // Holds modules/, kubelet/, device-plugins/, state/, cdi/, run/, node/claims/, admin.sock, cardcage.toml and log.
   const std::filesystem::path& folder() const { return folder_.path(); }
   std::filesystem::path installed_module() const { return folder_ / "modules" / module_; }
-  // For node.sysfs_root.
+  // Sets node.sysfs_root.
   void set_sysfs(std::filesystem::path folder) { sysfs_ = std::move(folder); }
   // The [node] section of a configuration that keeps everything inside the folder; `claims` is node.claims.
   std::string node_section(const std::string& claims) const;

@@ -1,4 +1,4 @@
-// A listening unix socket from which nothing is accepted, with a full queue: the socket of a process that was stopped.
+// A listening unix socket that accepts no connection and has a full queue: the socket of a stopped process.
 #pragma once
 
 #include <sys/socket.h>

@@ -21,7 +21,7 @@ std::string status_body(unsigned code, std::string_view reason, std::string_view
                                       {"code", code}});
 }
 
-// Of an entry of status.devices.
+// The key of an entry of status.devices.
 std::string key_of_device(const json::value& entry) {
   std::string key;
   for (const char* field : {"driver", "pool", "device", "shareID"})
@@ -80,7 +80,7 @@ bool selected(const std::map<std::string, std::string>& query, const std::string
   return true;
 }
 
-// What a real API server says about an Event of core/v1; empty if it takes the Event. The limits are those of
+// The error of a real API server for an Event of core/v1; empty if it accepts the Event. The limits are those of
 // events.k8s.io, to which it converts the Event (pkg/apis/core/validation/events.go).
 std::string refusal_of_event(const std::string& collection, const json::object& event) {
   const auto text = [&](const char* field) {
@@ -289,7 +289,7 @@ Task<void> FakeApiServer::send_events(FakeApiServer& fake, Exchange exchange, Ta
   const Registered registered{fake.watches_, &news};
   const auto from = target.query["resourceVersion"];
   std::uint64_t seen = from.empty() ? 0 : std::stoull(from);
-  const std::size_t start = fake.events_.size();  // this watch gets no broadcast from before its start
+  const std::size_t start = fake.events_.size();  // events from before its start are not sent to this watch
   for (;;) {
     for (std::size_t i = 0; i < fake.events_.size(); ++i) {
       const Event event = fake.events_[i];
@@ -379,7 +379,7 @@ FakeApiServer::Response FakeApiServer::list(const Target& target) const {
   return {200, json::serialize(json::object{{"kind", "List"}, {"metadata", metadata}, {"items", items}})};
 }
 
-// Of ResourceSlices, as the API server prints it for kubectl.
+// A table of ResourceSlices, as the API server prints it for kubectl.
 FakeApiServer::Response FakeApiServer::table(const Target& target) const {
   json::array columns, rows;
   for (const char* column : {"Name", "Node", "Driver", "Pool", "Age"})
@@ -418,7 +418,7 @@ FakeApiServer::Response FakeApiServer::update(const Target& target, json::object
   return {200, json::serialize(objects_[target.collection][target.name])};
 }
 
-// A merge patch (RFC 7386) whose members are neither objects nor null.
+// Applies a merge patch (RFC 7386) whose members are neither objects nor null.
 FakeApiServer::Response FakeApiServer::patch(const Target& target, const HttpsRequest& request,
                                              const json::object& changes) {
   if (request.content_type != "application/merge-patch+json")
@@ -432,8 +432,8 @@ FakeApiServer::Response FakeApiServer::patch(const Target& target, const HttpsRe
   return {200, json::serialize(objects_[target.collection][target.name])};
 }
 
-// Server-side apply to status.devices: the manager owns the entries that it applies, and those that it owned before and
-// applies no more disappear.
+// Server-side apply to status.devices: the manager owns the entries that it applies, and entries that it owned before
+// and no longer applies disappear.
 FakeApiServer::Response FakeApiServer::apply_status(const Target& target, const HttpsRequest& request,
                                                     const json::object& applied) {
   if (request.content_type != "application/apply-patch+yaml")

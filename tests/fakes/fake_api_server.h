@@ -32,7 +32,7 @@ struct Fault {
   std::string method = {};   // empty = any
   std::string target = {};   // part of path or query; empty = any
   int times = 1;
-  boost::json::array causes = {};  // of the Status object
+  boost::json::array causes = {};  // causes in the Status object
 };
 
 class FakeApiServer {
@@ -53,7 +53,7 @@ class FakeApiServer {
   std::vector<std::string> names(std::string collection);
 
   void serve_versions(std::vector<std::string> versions);
-  // Responds 401 to requests without this token; empty accepts everybody.
+  // Responds 401 to requests without this token; with an empty token, accepts every client.
   void require_token(std::string token);
   // Drops the field from all writes, at any depth, as a disabled feature gate does.
   void drop_field(std::string field);

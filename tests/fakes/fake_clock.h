@@ -16,7 +16,7 @@ class FakeClock final : public Clock {
 
   // Moves time forward and wakes the sleepers that are due; run the core's ready handlers afterwards.
   void advance(Duration duration);
-  // How many coroutines sleep. Tests wait for a loop to sleep before they step the clock.
+  // The number of coroutines that sleep. Tests wait for a loop to sleep before they step the clock.
   std::size_t sleepers() const { return sleepers_->size(); }
 
  private:

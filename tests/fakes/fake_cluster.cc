@@ -17,7 +17,7 @@ std::uint64_t number_of(const std::string& version) {
   return number;
 }
 
-// Keeps an entry in a list for as long as a coroutine is in scope, however it leaves.
+// Keeps an entry in a list while a coroutine is in scope, however it leaves.
 template <class T>
 class Entry {
  public:

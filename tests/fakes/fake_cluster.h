@@ -43,7 +43,7 @@ class FakeCluster final : public Cluster {
 
   FakeCluster(asio::io_context& core, Clock& clock) : core_(core), clock_(clock) {}
 
-  // Changes by others. A claim is stored under the namespace and name in its ref.
+  // Changes by other clients. A claim is stored under the namespace and name in its ref.
   void put_claim(Claim claim);
   void remove_claim(const std::string& name_space, const std::string& name);
   void put_pod(const std::string& name_space, const std::string& name, PodClaims claims) {
@@ -70,14 +70,14 @@ class FakeCluster final : public Cluster {
   void resume();
   // Ends all watches with this status.
   void end_watches(Status how = {});
-  // Ends whatever follows claims.
+  // Ends everything that follows claims.
   void end_following(Status how);
   // Forgets the history of events; watches from an older version get kOutOfRange.
   void compact() { compacted_ = version_; }
 
   // For tests to inspect.
   const std::map<std::string, Slice>& slices() const { return slices_; }
-  // What a driver, or "driver/part", states of the devices of a claim.
+  // The statement of a driver, or "driver/part", about the devices of a claim.
   std::vector<DeviceStatus> claim_status(const std::string& name_space, const std::string& name,
                                          const std::string& driver) const;
   const std::vector<NodeEvent>& node_events() const { return node_events_; }  // each write
@@ -87,7 +87,7 @@ class FakeCluster final : public Cluster {
   void forget_calls() { calls_.clear(); }
   int most_concurrent_writes() const { return most_concurrent_writes_; }
   std::size_t watchers() const { return watchers_.size(); }
-  std::size_t followers() const { return followers_.size(); }  // of claims
+  std::size_t followers() const { return followers_.size(); }  // followers of claims
 
   Task<Result<Claim>> get_claim(std::string name_space, std::string name, Instant deadline) override;
   Task<Result<PodClaims>> get_pod_claims(std::string name_space, std::string pod, Instant deadline) override;
@@ -131,7 +131,8 @@ class FakeCluster final : public Cluster {
   std::map<std::pair<std::string, std::string>, Claim> claims_;
   std::map<std::pair<std::string, std::string>, PodClaims> pods_;
   std::map<std::string, ClusterNode> nodes_;
-  std::map<std::tuple<std::string, std::string, std::string>, std::vector<DeviceStatus>> statuses_;  // and driver
+  std::map<std::tuple<std::string, std::string, std::string>, std::vector<DeviceStatus>>
+      statuses_;  // by namespace, name and driver
   std::map<std::string, Slice> slices_;
   std::vector<Event> events_;
   std::vector<NodeEvent> node_events_;

@@ -1,4 +1,4 @@
-// A daemon that reports what a test prepared.
+// A daemon whose reports the test has prepared.
 #pragma once
 
 #include <memory>
@@ -20,14 +20,14 @@ struct FakeDaemon final : DaemonView {
   ReloadReport reload_report;
   // forget(), history(), catalogue(), reload(), command() and health_history() fail with it unless its code is kOk.
   Error failure;
-  HistoryQuery last_asked;        // of history()
-  HealthQuery last_health_query;  // of health_history()
+  HistoryQuery last_asked;        // query of history()
+  HealthQuery last_health_query;  // query of health_history()
 
   StatusReport status() const override { return status_report; }
   std::vector<ModuleReport> modules() const override { return module_reports; }
   std::vector<DeviceReport> devices() const override { return device_reports; }
-  std::string claim_progress;                 // of every claim
-  std::vector<ServiceReport> claim_services;  // of every claim
+  std::string claim_progress;                 // for every claim
+  std::vector<ServiceReport> claim_services;  // for every claim
   std::vector<ClaimReport> claims() const override {
     std::vector<ClaimReport> reports;
     for (const auto& record : claim_records) reports.push_back({record, claim_progress, claim_services});
@@ -36,16 +36,16 @@ struct FakeDaemon final : DaemonView {
   // Returns the claims with the UID; one problem if forced.
   Task<Result<ForgetReport>> forget(std::string uid, bool force) override;
   Task<Result<std::vector<HistoryEntry>>> history(HistoryQuery query) override;
-  // Those of the module, which are none for an unknown one.
+  // Returns the bitstreams of the module; none for an unknown module.
   Task<Result<std::vector<CatalogueReport>>> catalogue(std::string module) override;
   // Returns reload_report; the steps of a dry run have no outcome.
   Task<Result<ReloadReport>> reload(bool dry_run) override;
   // Returns the condition "done".
   Task<Result<Condition>> command(ModuleCommand command) override;
-  // Says what it was told.
+  // Returns the command as text.
   Task<Result<std::string>> command(DeviceCommand command) override;
   Result<std::vector<HealthRulesReport>> health_rules(std::string module) const override;
-  // Those of the device and module.
+  // Returns the events of the device and module.
   Task<Result<std::vector<HealthEvent>>> health_history(HealthQuery query) override;
   // [any-thread]
   ModuleCommand last_command() const {
@@ -60,8 +60,8 @@ struct FakeDaemon final : DaemonView {
 
   // A node with two modules, one of them down, three devices and two claims; the same every time.
   static FakeDaemon busy_node();
-  // The same with more trouble: gpu-0 is cordoned, gpu-1 is quarantined and passes that on to its partition, gpu-2 is
-  // degraded; with rules and a history.
+  // The same with more trouble: gpu-0 is cordoned, gpu-1 is quarantined and so is its partition, gpu-2 is degraded;
+  // with rules and a history.
   static FakeDaemon sick_node();
 
   FakeDaemon() { failure.code = Code::kOk; }

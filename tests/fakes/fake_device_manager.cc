@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 namespace plugin = api::device_plugin;
 using std::chrono::milliseconds, std::chrono::seconds;
 
-// With gRPC for Go's limit on received messages (4 MiB) and the authority that the kubelet sets for device plugins.
+// gRPC with Go's limit on received messages (4 MiB) and the authority that the kubelet sets for device plugins.
 std::shared_ptr<grpc::Channel> dial(const fs::path& socket) {
   hold_grpc();
   grpc::ChannelArguments arguments;
@@ -83,7 +83,7 @@ void FakeDeviceManager::stop() {
     stopping_ = true;
     changed_.notify_all();
   }
-  // Keeps the socket's file: gRPC removes it, a kubelet that dies leaves it.
+  // Keeps the socket's file: gRPC removes it, but a killed kubelet leaves it.
   const fs::path socket = options_.folder / "kubelet.sock", kept = options_.folder / ".kubelet.sock";
   std::error_code ignored;
   fs::rename(socket, kept, ignored);
@@ -140,7 +140,7 @@ Status FakeDeviceManager::validate(const std::string& resource, const std::vecto
   return {};
 }
 
-// Gives up when the kubelet stops.
+// Fails when the kubelet stops.
 bool FakeDeviceManager::connect(const Client& client) const {
   const auto limit = std::chrono::system_clock::now() + options_.dial_limit;
   while (std::chrono::system_clock::now() < limit) {

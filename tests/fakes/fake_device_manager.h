@@ -1,4 +1,4 @@
-// A kubelet as device plugins see it: accepts their registrations, reads their device lists, allocates for pods.
+// A kubelet as seen by device plugins: accepts their registrations, reads their device lists, allocates for pods.
 //
 // Models the device manager of kubelet 1.36 (pkg/kubelet/cm/devicemanager: manager.go, plugin/v1beta1/{server,handler,
 // client}.go, pod_devices.go, checkpoint): it returns from Register after it has called the plugin back, runs one
@@ -29,7 +29,7 @@ namespace cardcage {
 struct FakeDeviceManagerOptions {
   std::filesystem::path folder;  // device-plugins
   std::vector<std::string> versions{"v1beta1"};
-  bool clients_by_name = true;              // as up to 1.36; by socket path from 1.37 on
+  bool clients_by_name = true;              // as up to 1.36; by socket path since 1.37
   std::chrono::milliseconds disconnect{0};  // delay between the end of a stream and its handling
   std::chrono::milliseconds dial_limit{10'000};
 };
@@ -49,16 +49,16 @@ class FakeDeviceManager {
     start();
   }
 
-  // How it handles Register from now on; properly by default.
+  // How it handles Register from now on; accepts by default.
   struct Conduct {
     std::string refusal;   // fails with this text
-    bool stall = false;    // does not return before the caller gives up
+    bool stall = false;    // does not return before the caller's deadline
     bool hang_up = false;  // accepts, and closes the stream after its first message
     bool deaf = false;     // accepts, and opens no stream
   };
   void behave(Conduct conduct);
 
-  // What happened, in order: "example.com/gpu <endpoint>" for a registration, "refused example.com/gpu",
+  // The events in order: "example.com/gpu <endpoint>" for a registration, "refused example.com/gpu",
   // "list example.com/gpu 8", "-example.com/gpu" for the end of a stream.
   std::vector<std::string> history() const;
   std::size_t registrations(const std::string& resource) const;  // accepted ones
@@ -66,7 +66,7 @@ class FakeDeviceManager {
   std::size_t attempts() const;                                  // calls of Register
   bool wait_for(const std::function<bool()>& condition, std::chrono::milliseconds limit = std::chrono::seconds(5));
 
-  // As in the node status; nullopt = the resource is unknown.
+  // The amounts in the node status; nullopt = the resource is unknown.
   struct Amounts {
     std::size_t capacity = 0, allocatable = 0;
     friend bool operator==(const Amounts&, const Amounts&) = default;
@@ -78,10 +78,10 @@ class FakeDeviceManager {
       return now && now->allocatable == count;
     });
   }
-  // Returns as soon as a list has told it.
+  // Returns as soon as a list has reported that health.
   bool wait_health(const std::string& resource, const std::string& device, bool healthy,
                    std::chrono::milliseconds limit = std::chrono::seconds(5));
-  // The last list, by id.
+  // The devices of the last list, by id.
   std::map<std::string, api::device_plugin::Device> devices(const std::string& resource) const;
 
   // Admits one container: chooses free healthy devices, those in `reusable` first, calls GetPreferredAllocation if the
@@ -93,8 +93,8 @@ class FakeDeviceManager {
   };
   Result<Grant> admit(const std::string& pod, const std::string& container, const std::string& resource,
                       std::size_t count, const std::vector<std::string>& reusable = {});
-  // Starts the container, for the first time or again: calls PreStartContainer if the plugin wants it and returns the
-  // kept response.
+  // Starts the container, for the first time or again: calls PreStartContainer if the plugin requests it and returns
+  // the kept response.
   Result<Grant> start_container(const std::string& pod, const std::string& container, const std::string& resource);
   void remove_pod(const std::string& pod);
 

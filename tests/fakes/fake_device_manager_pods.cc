@@ -1,4 +1,4 @@
-// The device manager's part for pods: selection, allocation, start, checkpoint.
+// The device manager's operations for pods: selection, allocation, start, checkpoint.
 #include <fmt/ranges.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A store of health in memory: what the daemon would keep on the disk, in the order in which it is changed.
+// A store of health in memory: the records of the daemon's disk, in the order of their changes.
 #pragma once
 
 #include <algorithm>
@@ -71,7 +71,7 @@ class FakeHealthStore final : public HealthStore {
   std::vector<ResetRecord> attempts;
   std::vector<HealthEvent> events;
   int writes = 0;
-  Status disk;  // what cordons and resets come back with
+  Status disk;  // the result of cordons and resets
 };
 
 }  // namespace cardcage

@@ -1,4 +1,4 @@
-// A pipe in packet mode that behaves as /dev/kmsg does: each read returns one record.
+// A pipe in packet mode that behaves like /dev/kmsg: each read returns one record.
 #pragma once
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@ class FakeKernelLog {
     reader_ = UniqueFd(ends[0]);
     writer_ = UniqueFd(ends[1]);
   }
-  // Opening it opens the pipe once more.
+  // A path that opens the pipe once more.
   std::filesystem::path place() const { return "/proc/self/fd/" + std::to_string(reader_.get()); }
   void write(std::string_view record) const {
     EXPECT_EQ(::write(writer_.get(), record.data(), record.size()), static_cast<ssize_t>(record.size()));

@@ -53,7 +53,7 @@ void FakeKubelet::restart() {
   start();
 }
 
-// Sockets that appear after this come as events, and only so: one found twice would be registered twice.
+// Sockets that appear after this arrive only as events: one found twice would be registered twice.
 void FakeKubelet::start() {
   UniqueFd inotify(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   const fs::path registry = options_.root / "plugins_registry";
@@ -155,7 +155,7 @@ Status FakeKubelet::register_plugin(const fs::path& path, Socket& socket) {
   api::registration::RegistrationStatus verdict;
   verdict.set_plugin_registered(plugin.has_value());
   if (!plugin) verdict.set_error(plugin.error().message);
-  if (plugin) {  // before Notify, as the original does: a driver may get calls before it learns that it is registered
+  if (plugin) {  // before Notify, as in the original: a driver may get calls before it learns that it is registered
     const std::lock_guard lock(mutex_);
     plugins_.push_back(*plugin);
     socket.plugin = *plugin;
@@ -278,7 +278,7 @@ void FakeKubelet::watch_health(std::stop_token stop, std::shared_ptr<Plugin> plu
   }
 }
 
-// The last registered plugin among those that are connected, or else the last registered one.
+// The plugin that registered last among the connected ones, or else the last of all.
 std::shared_ptr<FakeKubelet::Plugin> FakeKubelet::plugin_of(const std::string& driver) const {
   const std::lock_guard lock(mutex_);
   std::shared_ptr<Plugin> last;

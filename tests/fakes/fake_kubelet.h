@@ -1,4 +1,4 @@
-// A kubelet as DRA drivers see it: finds their sockets, registers them, prepares claims, watches health. It hands
+// A kubelet as seen by DRA drivers: finds their sockets, registers them, prepares claims, watches health. It passes
 // device plugins to its device manager.
 //
 // Models the plugin manager of kubelet 1.36 (pkg/kubelet/pluginmanager: pluginwatcher, reconciler, operation_generator;

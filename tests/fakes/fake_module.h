@@ -60,7 +60,7 @@ class FakeModule final : public Module {
   std::function<std::vector<std::string>(const std::vector<std::string>& available,
                                          const std::vector<std::string>& required, std::size_t want)>
       preference;
-  // What bind states; by default nothing of any device.
+  // The result of bind; by default it states nothing about any device.
   std::function<BindProgress(const ModuleClaim&)> bound;
   MetricSamples samples;
   NodeLabels labels;
@@ -68,10 +68,10 @@ class FakeModule final : public Module {
   Leftover left;
   std::vector<SaidLine> said;
   std::optional<BusyModule> busy_with;
-  std::optional<Progress> told;  // of every claim
-  // Each discover asks for the next one.
+  std::optional<Progress> told;  // for every claim
+  // Each discover requests the next one.
   bool rescans_in_discover = false;
-  // If not empty, prepare writes it down before it touches hardware.
+  // The journal that prepare writes before it touches hardware, unless empty.
   std::string journal;
   // Called inside prepare, unprepare and pre_start, where a real module touches hardware.
   std::function<void(Verb, const ModuleClaim&)> touch;
@@ -82,7 +82,7 @@ class FakeModule final : public Module {
   void block(Verb verb) { blocked_[verb]; }
   void unblock(Verb verb);
 
-  // What the module has received.
+  // Values that the module has received.
   OptionValues configured;
   std::vector<Call> calls;
   std::map<std::string, ModuleClaim> holds;     // by claim UID: prepared and not unprepared

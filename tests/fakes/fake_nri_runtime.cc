@@ -154,7 +154,7 @@ std::uint32_t FakeNriRuntime::call(const std::string& service, const std::string
   return frame.stream;
 }
 
-// The tests send less than the kernel keeps of a stream, so nothing blocks.
+// The tests send less than the kernel's socket buffer holds, so nothing blocks.
 void FakeNriRuntime::send_raw(const std::string& bytes) {
   if (!connection_) return;
   boost::system::error_code failed;

@@ -1,4 +1,4 @@
-// A container runtime as its plugins see it: containerd's side of the Node Resource Interface, as in pkg/adaptation of
+// A container runtime as seen by its plugins: containerd's side of the Node Resource Interface, as in pkg/adaptation of
 // github.com/containerd/nri 0.11.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace cardcage {
 
 api::nri::PodSandbox nri_pod(const std::string& name, const std::string& network_namespace);
 
-// [core] One plugin at a time. Once it has registered, it is configured and told of all pods.
+// [core] Serves one plugin at a time. Once it has registered, it gets its configuration and all pods.
 class FakeNriRuntime {
  public:
   FakeNriRuntime(asio::io_context& core, std::filesystem::path socket) : core_(core), socket_(std::move(socket)) {}
@@ -32,18 +32,18 @@ class FakeNriRuntime {
   // How it behaves.
   std::vector<api::nri::PodSandbox> pods;
   int pods_per_part = 1000;
-  std::int64_t request_timeout = 2000;  // in milliseconds; 0 = not told, as by older runtimes
+  std::int64_t request_timeout = 2000;  // in milliseconds; 0 = not sent, as by older runtimes
   bool is_silent = false;               // does not respond to the registration
-  bool is_deaf = false;                 // reads nothing more from a plugin, once something has arrived
-  std::string refusal;                  // of the registration; empty = none
+  bool is_deaf = false;                 // stops reading from a plugin once something has arrived
+  std::string refusal;                  // response to the registration; empty = none
 
-  // What the plugin did.
+  // Actions of the plugin.
   int connections = 0;
   std::optional<api::nri::RegisterPluginRequest> registered;
   std::optional<api::nri::ConfigureResponse> configured;
   std::vector<api::nri::SynchronizeResponse> synchronized;
 
-  // Calls the plugin, and returns the stream under which its response will be found.
+  // Calls the plugin, and returns the stream id of its response.
   std::uint32_t state_change(int event, const api::nri::PodSandbox& pod,
                              std::optional<std::chrono::nanoseconds> timeout = {});
   std::uint32_t call(const std::string& service, const std::string& method, const std::string& payload,
@@ -75,7 +75,7 @@ class FakeNriRuntime {
   std::shared_ptr<Connection> connection_;
   std::uint32_t next_stream_ = 1;
   std::uint32_t configuring_ = 0, synchronizing_ = 0;
-  int told_ = 0;  // pods
+  int told_ = 0;  // pods sent
 };
 
 }  // namespace cardcage

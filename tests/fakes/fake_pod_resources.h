@@ -30,8 +30,8 @@ struct FakePod {
   std::string name_space, name, uid;
   std::vector<FakeContainer> containers;
   std::string phase = "Running";
-  std::vector<std::string> claims = {};  // that the pod names
-  bool has_templates = false;            // the pod has one more claim, of a template
+  std::vector<std::string> claims = {};  // claims that the pod names
+  bool has_templates = false;            // the pod has one more claim, from a template
   bool deleting = false;
 };
 
@@ -75,7 +75,7 @@ class FakePodResources {
   int lists() const;
   int offers() const;
   int watches() const;  // streams opened so far
-  int gets() const;     // of a pod
+  int gets() const;     // calls for one pod
 
  private:
   class Lister;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kDevices = "devices/pci0000:00";
 
-// "a/b" and "c" of "a/b/c".
+// Splits "a/b/c" into "a/b" and "c".
 std::pair<std::string, std::string> split(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   if (slash == std::string::npos) return {"", path};

@@ -1,4 +1,4 @@
-// A mounted sysfs with a PCI bus, and a device whose accesses block for ever.
+// A mounted sysfs with a PCI bus, and a device whose accesses block forever.
 //
 // Source: Documentation/ABI/testing/sysfs-bus-pci (driver_override, unbind, reset), drivers/base/bus.c (drivers_probe,
 // which takes the name of a device and reports success if no driver matches).
@@ -25,9 +25,9 @@ class FakeSysfs : private FuseServer::Files {
   FakeSysfs() = default;
   FakeSysfs(const FakeSysfs&) = delete;
   FakeSysfs& operator=(const FakeSysfs&) = delete;
-  ~FakeSysfs() override = default;  // ends the accesses that are held
+  ~FakeSysfs() override = default;  // ends the blocked accesses
 
-  // False where nothing can be mounted.
+  // False if mounting is not possible.
   bool mounted() const { return server_.mounted(); }
   const std::filesystem::path& path() const { return folder_.path(); }
   std::filesystem::path function(const std::string& address) const { return path() / "bus/pci/devices" / address; }
@@ -37,17 +37,17 @@ class FakeSysfs : private FuseServer::Files {
 
   void add_driver(const std::string& name);
   void remove_driver(const std::string& name);
-  // With its own driver, if that is loaded.
+  // Adds a function, bound to its own driver if that is loaded.
   void add_function(const std::string& address, const std::string& native);
   Function look(const std::string& address) const;
-  // What was written, as "path: text" below the root, in order.
+  // The writes, as "path: text" with the path below the root, in order.
   std::vector<std::string> written() const;
   // The files that were opened, as paths below the root, in order.
   std::vector<std::string> opened() const;
-  // What the last ioctl found at the address.
+  // The bytes that the last ioctl found at the address.
   std::string seen() const;
 
-  // The next write to a file with this name is not answered until release().
+  // The next write to a file with this name blocks until release().
   void hold(const std::string& name);
   bool holds() const;
   void release();

@@ -6,9 +6,9 @@
 
 namespace cardcage {
 
-// Of 127.0.0.1; free a moment ago.
+// A port of 127.0.0.1 that was free just now.
 std::uint16_t free_port();
-// The body; empty if nobody answers with status 200.
+// The body; empty without a response of status 200.
 std::string http_get(std::uint16_t port, const std::string& path);
 
 }  // namespace cardcage

@@ -143,7 +143,7 @@ Task<void> HttpsServer::accept_all(HttpsServer& server, std::shared_ptr<tcp::acc
   }
 }
 
-// A broken connection ends this coroutine with an exception that nobody handles.
+// A broken connection ends this coroutine with an exception that is not handled anywhere.
 Task<void> HttpsServer::serve(HttpsServer& server, std::shared_ptr<Connection> connection) {
   co_await connection->stream.async_handshake(asio::ssl::stream_base::server, asio::use_awaitable);
   const std::string subject = subject_of(connection->stream.native_handle());

@@ -61,7 +61,7 @@ class HttpsServer {
   void come_up();
   std::size_t connections();
 
-  // Runs f() on the server's thread and returns what it returns. Handlers run there too.
+  // Runs f() on the server's thread and returns its result. Handlers run there too.
   template <class F>
   auto run(F f) {
     std::packaged_task<decltype(f())()> task(std::move(f));

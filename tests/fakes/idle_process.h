@@ -11,7 +11,7 @@
 
 namespace cardcage {
 
-// Folders of this process's groups in which the test may make others.
+// Folders of this process's control groups in which the test may create groups.
 inline std::vector<std::filesystem::path> writable_control_groups() {
   constexpr std::size_t kMaxProc = std::size_t{1} << 20;
   auto folders = own_control_groups(read_file("/proc/self/cgroup", kMaxProc).value_or(""),
@@ -46,7 +46,7 @@ class IdleProcess {
   }
 
   pid_t pid() const { return pid_; }
-  // A child in a session of its own, which lives on when its parent is killed.
+  // A child in a session of its own, which survives its parent.
   pid_t fork_child() const {
     pid_t child = -1;
     if (::write(order_, "", 1) != 1 || ::read(told_, &child, sizeof child) != sizeof child) std::abort();

@@ -34,7 +34,7 @@ Request request_for(const std::vector<ClaimRef>& claims) {
   return request;
 }
 
-// The checks in pkg/kubelet/cm/dra/manager.go.
+// Makes the checks of pkg/kubelet/cm/dra/manager.go.
 template <class Response>
 Status check_response(const std::vector<ClaimRef>& claims, const Response& response) {
   for (const auto& [uid, claim] : response.claims())

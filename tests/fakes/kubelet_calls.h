@@ -11,7 +11,7 @@
 
 namespace cardcage {
 
-// Per claim UID.
+// By claim UID.
 using PrepareAnswers = std::map<std::string, Result<std::vector<PreparedDevice>>>;
 using UnprepareAnswers = std::map<std::string, Status>;
 

@@ -21,7 +21,7 @@ class LiveCore {
 
   asio::io_context& context() { return core_; }
 
-  // Runs `function` on the core and returns what it returns.
+  // Runs `function` on the core and returns its result.
   template <class Function>
   auto call(Function function) {
     return finished(asio::post(core_, std::packaged_task<decltype(function())()>(std::move(function))));

@@ -1,4 +1,4 @@
-// A block device over a file: one of the few devices whose drivers know O_EXCL.
+// A block device over a file: one of the few devices whose drivers support O_EXCL.
 #pragma once
 
 #include <filesystem>
@@ -10,10 +10,10 @@ namespace cardcage {
 
 class LoopDevice {
  public:
-  // The kernel detaches the device when nobody has it open any more.
+  // The kernel detaches the device when its last descriptor is closed.
   explicit LoopDevice(const std::filesystem::path& file);
 
-  // False where no loop device can be had.
+  // False if there is no free loop device.
   explicit operator bool() const { return static_cast<bool>(device_); }
   const std::string& path() const { return path_; }  // "/dev/loop3"
 

@@ -19,14 +19,15 @@ class NetworkNamespace {
   }
   NetworkNamespace(const NetworkNamespace&) = delete;
   NetworkNamespace& operator=(const NetworkNamespace&) = delete;
-  // On the thread that made it.
+  // Must run on the thread that made it.
   ~NetworkNamespace() {
     if (works_) ::setns(before_.get(), CLONE_NEWNET);
   }
   // False without the privilege.
   bool works() const { return works_; }
 
-  // ip("link add a type veth peer name b"): iproute2, so that a test does not share a mistake with what it tests.
+  // Runs iproute2, as in ip("link add a type veth peer name b"), so that a test does not share a mistake with its
+  // subject.
   bool ip(const std::string& command) const { return std::system(("ip " + command + " >&2").c_str()) == 0; }
 
  private:

@@ -1,4 +1,4 @@
-// The network namespace of a pod, which lasts as long as somebody has it open.
+// The network namespace of a pod, which lasts while a process has it open.
 #pragma once
 
 #include <fcntl.h>
@@ -35,13 +35,13 @@ class PodNamespace {
             .route_socket = socket_};
   }
   int descriptor() const { return namespace_->get(); }
-  // The daemon keeps a namespace alive while it has it open; this one ends now.
+  // Closes the namespace. The daemon keeps it alive while it has it open.
   void end() {
     socket_.reset();
     namespace_.reset();
   }
 
-  // Runs a command of the shell inside.
+  // Runs a shell command inside.
   bool run(const std::string& command) const {
     const UniqueFd open_in_children(::fcntl(descriptor(), F_DUPFD, 0));
     const std::string entered = "nsenter --net=/proc/self/fd/" + std::to_string(open_in_children.get());
@@ -49,7 +49,7 @@ class PodNamespace {
   }
   // Runs a command of iproute2 inside.
   bool ip(const std::string& command) const { return run("ip " + command + " >&2"); }
-  // Whether the output of a command of iproute2 inside has the text.
+  // Whether the output of an iproute2 command inside has the text.
   bool ip_says(const std::string& command, const std::string& text) const {
     return run("ip " + command + " | tee /dev/stderr | grep -qF -- '" + text + "'");
   }

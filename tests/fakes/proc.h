@@ -1,4 +1,4 @@
-// What /proc says about a process: for tests that watch the daemon and its workers, and for the benchmarks.
+// Readers of /proc for a process: for tests that watch the daemon and its workers, and for the benchmarks.
 #pragma once
 
 #include <sys/types.h>
@@ -11,21 +11,21 @@
 
 namespace cardcage::proc {
 
-// Children of all its threads.
+// The children of all its threads.
 std::vector<pid_t> children(pid_t pid);
 // Its children that run modules; a sanitizer has children, too.
 std::vector<pid_t> workers(pid_t pid);
-// False once it has exited, reaped or not.
+// False once the process has exited, reaped or not.
 bool is_alive(pid_t pid);
-// Open descriptors and what they refer to, without the one that reads the list.
+// Open descriptors and their targets, without the descriptor that reads the list.
 std::map<int, std::filesystem::path> open_files(pid_t pid);
 
 // Proportional set size (smaps_rollup) and resident set size. Throw if there is no such process.
 std::size_t pss_kib(pid_t pid);
 std::size_t rss_kib(pid_t pid);
-// The most that has been resident at once.
+// The peak of the resident set size.
 std::size_t peak_kib(pid_t pid);
-// Used so far by its threads that still run.
+// The CPU time of the threads that still run.
 std::chrono::nanoseconds cpu_time(pid_t pid);
 
 }  // namespace cardcage::proc

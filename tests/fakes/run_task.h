@@ -9,8 +9,8 @@
 
 namespace cardcage {
 
-// Runs `core` until `task` ends, at most `limit` of real time, and returns what it returned. Other work that the core
-// has, such as an open connection, does not keep it.
+// Runs `core` until `task` ends, at most `limit` of real time, and returns the result of `task`. Other work on the
+// core, such as an open connection, does not delay the return.
 template <class T>
 T run_task(asio::io_context& core, Task<T> task, Duration limit = std::chrono::seconds(10)) {
   std::optional<T> value;

@@ -31,13 +31,13 @@ class Sleeper {
     ::waitpid(pid_, nullptr, 0);
   }
 
-  // As drivers report it.
+  // The pid, in the type that drivers report.
   unsigned number() const { return static_cast<unsigned>(pid_); }
   bool is_alive() const {
     siginfo_t end{};
     return ::waitid(P_PID, static_cast<id_t>(pid_), &end, WEXITED | WNOHANG | WNOWAIT) == 0 && end.si_pid == 0;
   }
-  // Waits for the end of the process. 0 if no signal has ended it.
+  // Waits for the end of the process and returns the signal that ended it, or 0.
   int signal_at_end() {
     int status = 0;
     ended_ = ::waitpid(pid_, &status, 0) == pid_;

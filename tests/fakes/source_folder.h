@@ -1,4 +1,4 @@
-// Where the sources are, for tests that read golden files and documents.
+// The folder of the sources, for tests that read golden files and documents.
 #pragma once
 
 #include <filesystem>

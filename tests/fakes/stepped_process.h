@@ -1,5 +1,5 @@
 // Runs a function in a process of its own, and interferes with one of the requests that it sends to the kernel's
-// sockets: so a test reaches every step of a change.
+// sockets, so that a test reaches every step of a change.
 #pragma once
 
 #include <sys/ptrace.h>
@@ -19,9 +19,9 @@ namespace cardcage {
 
 struct Interference {
   static constexpr int kKill = 0;
-  int step = -1;                           // the request that it meets, from 0; -1 = none
+  int step = -1;                           // index of the affected request, from 0; -1 = none
   int error = kKill;                       // an errno that the request fails with, or the process dies before it
-  std::vector<std::uint16_t> spares = {};  // netlink messages that it does not meet
+  std::vector<std::uint16_t> spares = {};  // types of netlink messages that are spared
 };
 
 struct SteppedResult {
@@ -67,7 +67,7 @@ inline SteppedResult run_stepped(const std::function<bool()>& work, Interference
     if (is_inside && registers.orig_rax == SYS_sendto) {
       if (result.steps++ != interference.step) continue;
       errno = 0;
-      const long head = ::ptrace(PTRACE_PEEKDATA, child, registers.rsi, nullptr);  // of nlmsghdr: the length, the type
+      const long head = ::ptrace(PTRACE_PEEKDATA, child, registers.rsi, nullptr);  // length and type in nlmsghdr
       const auto type = static_cast<std::uint16_t>(static_cast<unsigned long>(head) >> 32);
       if (std::ranges::find(interference.spares, type) != interference.spares.end()) continue;
       if (interference.error == Interference::kKill) {
@@ -75,7 +75,7 @@ inline SteppedResult run_stepped(const std::function<bool()>& work, Interference
         continue;
       }
       fails = true;
-      registers.orig_rax = static_cast<unsigned long long>(-1);  // no call at all
+      registers.orig_rax = static_cast<unsigned long long>(-1);  // an invalid call number
       ::ptrace(PTRACE_SETREGS, child, nullptr, &registers);
     } else if (fails) {
       fails = false;

@@ -1,9 +1,9 @@
-// A network namespace of the calling thread's own, whose uevents are what a test sends: the kernel broadcasts them
-// there as its own, so libudev and the daemon's reader accept them. Sockets that the thread opens, and processes that
-// it starts, are inside.
+// A network namespace of the calling thread's own, whose uevents are those that a test sends: the kernel broadcasts
+// them there as its own, so libudev and the daemon's reader accept them. Sockets that the thread opens, and processes
+// that it starts, are inside.
 //
-// Source: lib/kobject_uevent.c of Linux, uevent_net_rcv_skb(): takes messages from who has CAP_SYS_ADMIN over the
-// namespace, and appends SEQNUM.
+// Source: lib/kobject_uevent.c of Linux, uevent_net_rcv_skb(): accepts messages from processes that have CAP_SYS_ADMIN
+// over the namespace, and appends SEQNUM.
 #pragma once
 
 #include <linux/netlink.h>
@@ -29,8 +29,8 @@ class UeventNamespace {
   // False without the privilege.
   bool works() const { return static_cast<bool>(socket_); }
 
-  // send("add", "/devices/pci0000:3a/0000:3b:00.0", "pci", {"PCI_SLOT_NAME=0000:3b:00.0"}) returns an errno. From any
-  // thread.
+  // send("add", "/devices/pci0000:3a/0000:3b:00.0", "pci", {"PCI_SLOT_NAME=0000:3b:00.0"}) returns an errno.
+  // [any-thread]
   int send(const std::string& action, const std::string& device, const std::string& subsystem,
            const std::vector<std::string>& properties = {}) const {
     std::string event = action + "@" + device + '\0';

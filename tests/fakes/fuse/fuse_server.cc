@@ -36,7 +36,7 @@ std::string bytes_of(const T& value) {
   return std::string(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-// The number of an inode does not change between two looks at a path.
+// The inode number of a path is the same at every look.
 fuse_attr attributes(const std::string& path, unsigned mode) {
   constexpr std::uint64_t kSize = 4096;  // as in sysfs
   fuse_attr made{};
@@ -91,7 +91,7 @@ void FuseServer::serve() {
 void FuseServer::take(std::string_view message) {
   const auto header = read_as<fuse_in_header>(message);
   if (header.opcode == FUSE_FORGET || header.opcode == FUSE_BATCH_FORGET) return forget(message);
-  if (header.opcode == FUSE_INTERRUPT) return;  // as a driver that waits for its hardware
+  if (header.opcode == FUSE_INTERRUPT) return;  // as in a driver that waits for its hardware
   Request request{.unique = header.unique, .caller = static_cast<pid_t>(header.pid), .opcode = header.opcode};
   respond(request, header.nodeid, message.substr(sizeof header));
 }
@@ -192,7 +192,7 @@ void FuseServer::send(const Request& request, int error, const std::string& body
   const std::string shown = error == 0 ? body : "";
   header.len = static_cast<std::uint32_t>(sizeof header + shown.size());
   const std::string message = bytes_of(header) + shown;
-  // ENOENT and ENODEV: nobody waits any more, or the file system is unmounted.
+  // ENOENT and ENODEV: the caller no longer waits, or the file system is unmounted.
   if (::write(device_.get(), message.data(), message.size()) < 0 && errno != ENOENT && errno != ENODEV)
     std::perror("fuse server");
 }
@@ -220,7 +220,7 @@ void FuseServer::list(const Request& request, const std::string& path, std::stri
     entry.ino = attributes(inside, mode).ino;
     entry.off = i + 1;
     entry.namelen = static_cast<std::uint32_t>(names[i].size());
-    constexpr unsigned kTypeBits = 12;  // those of a mode above d_type
+    constexpr unsigned kTypeBits = 12;  // type bits of a mode, above those of d_type
     entry.type = mode >> kTypeBits;
     std::string one = bytes_of(entry).substr(0, FUSE_NAME_OFFSET) + names[i];
     one.resize(FUSE_DIRENT_ALIGN(one.size()));
@@ -231,8 +231,8 @@ void FuseServer::list(const Request& request, const std::string& path, std::stri
 }
 
 std::uint64_t FuseServer::node_of(const std::string& path, unsigned mode) {
-  // Each file that is opened is one of its own: the kernel lets one write to an inode wait for the one before, and a
-  // write that is held must keep no other waiting.
+  // Each opened file is an inode of its own: the kernel serializes writes to one inode, and a blocked write must not
+  // delay others.
   std::uint64_t node = 0;
   if (S_ISREG(mode)) {
     node = ++last_node_;

@@ -1,5 +1,5 @@
-// A file system in user space, over the protocol of /dev/fuse (fuse(4)): nothing is cached, so every access asks Files,
-// and a write has happened when it returns. An access may be answered later; until then its caller waits inside the
+// A file system in user space, over the protocol of /dev/fuse (fuse(4)). Nothing is cached: every access calls Files,
+// and a write has happened when it returns. An access may be completed later; until then its caller waits inside the
 // kernel, where SIGKILL does not reach it.
 //
 // Source: include/uapi/linux/fuse.h; fs/fuse/file.c and ioctl.c of Linux.
@@ -24,18 +24,18 @@ namespace cardcage {
 
 class FuseServer {
  public:
-  // What an answer needs to know of its request.
+  // Values of a request that its reply needs.
   struct Request {
     std::uint64_t unique = 0;
-    pid_t caller = 0;  // the thread
+    pid_t caller = 0;  // thread id
     unsigned opcode = 0;
-    std::uint64_t handle = 0;  // of the open file
+    std::uint64_t handle = 0;  // handle of the open file
     std::uint64_t offset = 0;
     std::uint32_t size = 0;
   };
   struct Reply {
     int error = 0;
-    std::string body;  // the whole text of a file; what an ioctl returns in its argument
+    std::string body;  // the whole text of a file, or the argument that an ioctl returns
   };
   using Answer = std::optional<Reply>;  // none: reply() follows
 
@@ -46,11 +46,11 @@ class FuseServer {
     std::size_t room = 0;    // for the reply
   };
 
-  // What is in the file system. One thread calls it, with paths below the mount; "" is the root.
+  // The content of the file system. One thread calls it, with paths below the mount; "" is the root.
   class Files {
    public:
     virtual ~Files() = default;
-    // With the type; 0 if nothing is there.
+    // The mode with its type; 0 if the path does not exist.
     virtual unsigned mode(const std::string& path) = 0;
     virtual std::string link(const std::string& path) = 0;
     virtual std::vector<std::string> list(const std::string& folder) = 0;
@@ -59,12 +59,12 @@ class FuseServer {
     virtual Answer read(const Request&, const std::string& path) = 0;
     virtual Answer write(const Request&, const std::string& path, std::string text) = 0;
     virtual Answer ioctl(const Request&, const std::string& path, const Ioctl&);
-    // The last descriptor of an open file is closed.
+    // Runs when the last descriptor of an open file is closed.
     virtual void closed(std::uint64_t handle);
   };
 
-  // Mounts at the folder. The files must outlive the server.
-  // The kernel keeps names so long: not at all where they may change.
+  // Mounts at the folder. The files must outlive the server. `names_kept` is how long the kernel caches names: zero
+  // where they may change.
   FuseServer(const std::filesystem::path& folder, const std::string& name, Files& files,
              std::chrono::seconds names_kept = {});
   FuseServer(const FuseServer&) = delete;
@@ -72,9 +72,9 @@ class FuseServer {
   // Fails the accesses that wait.
   ~FuseServer();
 
-  // False where nothing can be mounted.
+  // False if mounting is not possible.
   bool mounted() const { return mounted_; }
-  // From any thread.
+  // [any-thread]
   void reply(const Request& request, const Reply& reply);
 
  private:
@@ -102,11 +102,11 @@ class FuseServer {
   std::map<std::string, std::uint64_t> folders_;
   std::uint64_t last_node_ = 1, last_handle_ = 0;
   std::mutex mutex_;
-  std::map<std::uint64_t, std::string> texts_;  // what an open file gave at its begin
+  std::map<std::uint64_t, std::string> texts_;  // the text of an open file, as it was at its open
   std::thread server_;
 };
 
-// The flags of the open(2), openat(2) or openat2(2) in which the thread waits; none if it is in no such call.
+// The flags of the open(2), openat(2) or openat2(2) in which the thread waits; nothing if it is in no such call.
 std::optional<std::uint64_t> open_flags_of(pid_t thread);
 
 // These copy between this process and another one, which waits; false if an address is not mapped.

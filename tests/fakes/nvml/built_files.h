@@ -1,4 +1,4 @@
-// Where the build has put the library's variants and programs, and where the product files are.
+// Paths of the library's variants and programs in the build, and of the product files.
 #pragma once
 
 #include <filesystem>

@@ -11,13 +11,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A library, its SONAME, and whether the packages have a link without a version. As a node with 575.57.08 has them: the
-// log of `nvidia-ctk cdi generate` of ssst0n3/docker_archive, nvidia-container-toolkit/v1.19.0.
+// A library, its SONAME, and whether the packages have a link without a version, as on a node with 575.57.08: the log
+// of `nvidia-ctk cdi generate` of ssst0n3/docker_archive, nvidia-container-toolkit/v1.19.0.
 struct Library {
   const char* name;
-  const char* soname;  // null if it is the name of the file
+  const char* soname;  // null if it equals the file name
   bool plain = false;
-  const char* version = nullptr;  // its own
+  const char* version = nullptr;  // the library's own version
 };
 
 const Library kLibraries[] = {
@@ -86,7 +86,7 @@ void replace_link(const fs::path& link, const fs::path& target) {
   fs::create_symlink(target, link);
 }
 
-// A library that is mapped must not change, so this is a new file.
+// Makes a new file, because a mapped library must not change.
 void copy_new(const fs::path& from, const fs::path& to) {
   fs::remove(to);
   if (!fs::exists(from)) throw std::runtime_error("not built: " + from.native());
@@ -98,7 +98,7 @@ void install_library(const fs::path& folder, const Library& library, const std::
   const std::string base = plain.filename();
   const std::string file = base + "." + (library.version == nullptr ? driver : library.version);
   const std::string soname = library.soname == nullptr ? file : library.soname;
-  write_file(plain.parent_path() / file, shared_library(soname) + "\n" + file + "\n");  // tells drivers apart
+  write_file(plain.parent_path() / file, shared_library(soname) + "\n" + file + "\n");  // distinguishes drivers
   if (soname != file) replace_link(plain.parent_path() / soname, file);
   if (library.plain) replace_link(plain, soname);
 }

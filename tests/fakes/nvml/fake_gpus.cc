@@ -24,7 +24,7 @@ std::shared_ptr<State> owned(State* state) {
   return {state, [](State* mapped) { ::munmap(mapped, sizeof(State)); }};
 }
 
-// Two GPUs below each root complex, and the first half of the complexes at NUMA node 0.
+// Places two GPUs below each root complex, and the first half of the complexes at NUMA node 0.
 void place(Gpu& gpu, unsigned index, unsigned count) {
   static constexpr unsigned kRoots[] = {0x3a, 0x4a, 0x5a, 0x6a, 0x9a, 0xaa, 0xba, 0xca};
   const unsigned pair = index / 2, pairs = (count + 1) / 2;

@@ -1,5 +1,5 @@
-// NVIDIA GPUs and their driver, below a folder: a libnvidia-ml.so.1 that can be loaded, nvidia-smi, and what the kernel
-// shows in /sys, /proc and /dev. All processes that load the library see the same GPUs, and changes at once.
+// NVIDIA GPUs and their driver, below a folder: a loadable libnvidia-ml.so.1, nvidia-smi, and the kernel's files in
+// /sys, /proc and /dev. All processes that load the library see the same GPUs, and changes at once.
 //
 // Source: NVML API reference; NVIDIA Multi-Instance GPU User Guide; the README of NVIDIA's Linux driver, chapter "The
 // /proc File System Interface"; Documentation/ABI/testing/sysfs-bus-pci.
@@ -30,7 +30,7 @@ class FakeGpus {
   // The majors that proc/devices lists for nvidia, nvidia-caps and nvidia-uvm.
   static constexpr unsigned kMajor = 195, kCapsMajor = 235, kUvmMajor = 509;
 
-  // Replaces what the folder has.
+  // Replaces the content of the folder.
   explicit FakeGpus(std::filesystem::path root, const FakeNode& node = {});
   // Attaches to a folder that another process or an earlier object has filled.
   static FakeGpus open(const std::filesystem::path& root) { return {root, map(root)}; }
@@ -71,7 +71,7 @@ class FakeGpus {
   // Events reach only the event sets that have registered the GPU for them.
   void raise_xid(int gpu, unsigned long long xid, unsigned gi = nvml::kNoInstance, unsigned ci = nvml::kNoInstance);
   void raise_event(int gpu, unsigned long long type, unsigned long long data);
-  // The same through the event sets that have registered another GPU.
+  // The same in event sets that have registered another GPU.
   void raise_xid_in_sets_of(int registered, int gpu, unsigned long long xid);
   // Raises kEventRecoveryAction and changes field 230.
   void set_recovery_action(int gpu, nvml::RecoveryAction action);
@@ -80,7 +80,7 @@ class FakeGpus {
   void lose(int gpu);
   // The GPU has left the bus and is not counted.
   void remove(int gpu);
-  // Ends lose() and remove(). Handles from before stay dead.
+  // Ends lose() and remove(). Old handles stay dead.
   void restore(int gpu);
   // Unbinds the GPU and binds it to the driver: "nvidia", "vfio-pci". NVML counts only its own.
   void bind(int gpu, const std::string& driver);

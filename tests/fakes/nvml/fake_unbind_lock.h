@@ -1,5 +1,5 @@
-// /proc/driver/nvidia/gpus/BUS_ID of a GPU that somebody may have open: its file unbindLock takes "1" only while nobody
-// has, and reads "1" from then on until it gets "0".
+// /proc/driver/nvidia/gpus/BUS_ID of a GPU that a process may have open: its file unbindLock accepts "1" only while no
+// process has the GPU open, and then reads "1" until it gets "0".
 //
 // Source: nv_procfs_close_unbind_lock and nv_procfs_read_unbind_lock in kernel-open/nvidia/nv-procfs.c.
 #pragma once
@@ -18,7 +18,7 @@ namespace cardcage {
 
 class FakeUnbindLock : private FuseServer::Files {
  public:
-  // Mounts over the folder, and goes on showing its file "information".
+  // Mounts over the folder, and still shows its file "information".
   explicit FakeUnbindLock(const std::filesystem::path& folder)
       : information_(read_file(folder / "information", 4096).value()), server_(folder, "unbind-lock", *this) {}
 

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr unsigned kCapabilityGpus = 32;  // that the static table of minors has
+constexpr unsigned kCapabilityGpus = 32;  // GPUs in the static table of minors
 constexpr unsigned kFirstRender = 128, kDrmMajor = 226;
 
 fs::path device_folder(const fs::path& root, const Gpu& gpu) {
@@ -21,7 +21,7 @@ fs::path device_folder(const fs::path& root, const Gpu& gpu) {
 
 fs::path bus_link(const fs::path& root, const Gpu& gpu) { return root / "sys/bus/pci/devices" / bus_id(gpu); }
 
-// A link as sysfs has them: relative.
+// Makes a relative link, as in sysfs.
 void link(const fs::path& from, const fs::path& to) {
   fs::create_directories(from.parent_path());
   fs::remove(from);
@@ -69,7 +69,7 @@ std::string information(const Gpu& gpu, const char* version) {
       gpu.name, 32 + gpu.minor, gpu.uuid, bus_id(gpu), gpu.minor, version);
 }
 
-// The same for every machine with the driver: it does not depend on the GPUs.
+// The text is the same for every machine with the driver: it does not depend on the GPUs.
 std::string mig_minors() {
   std::string text = "config 1\nmonitor 2\n";
   for (unsigned gpu = 0; gpu < kCapabilityGpus; ++gpu) {

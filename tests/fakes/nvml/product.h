@@ -1,4 +1,4 @@
-// A file of products/: what one kind of card says of itself.
+// A file of products/: the properties of one kind of card.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace cardcage::fake_nvml {
 
 struct Product {
-  Gpu gpu;  // all that cards of the kind have in common
+  Gpu gpu;  // the properties that all cards of the kind share
   std::string serial_prefix;
   std::vector<unsigned> module_ids;
   unsigned pci_class = 0;
@@ -19,7 +19,7 @@ struct Product {
   unsigned switches = 0;
 };
 
-// Throws if there is no such file or a key is missing in it.
+// Throws if the file does not exist or lacks a key.
 Product load_product(const std::string& name);
 
 }  // namespace cardcage::fake_nvml

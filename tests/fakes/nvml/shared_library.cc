@@ -15,11 +15,11 @@ constexpr Elf64_Half kMachine = EM_X86_64;
 #endif
 constexpr Elf64_Xword kPage = 0x1000;
 
-// The parts that the loader reads, in their order in the file and in memory.
+// The parts that the loader reads, in file and memory order.
 struct Image {
   Elf64_Ehdr header;
   Elf64_Phdr segments[2];
-  Elf64_Sym symbol;    // the first one of each table is empty
+  Elf64_Sym symbol;    // the first symbol of each table is empty
   Elf64_Word hash[4];  // one bucket and one chain, both empty
 };
 

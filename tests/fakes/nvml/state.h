@@ -30,17 +30,17 @@ inline constexpr const char* kCallNames[] = {
 #undef CARDCAGE_NVML_CALL
 };
 
-// Holds what a test injects into a function, and counts its calls.
+// The faults that a test injects into a function, and the count of its calls.
 struct Function {
   unsigned long long calls;
   nvml::Return failure;
-  int failures;  // left; -1 = for ever
+  int failures;  // left; -1 = forever
   unsigned delay_ms;
   std::uint8_t hangs;
 };
 
 struct Profile {
-  unsigned index, id;  // of the enumeration, and what users see
+  unsigned index, id;  // index in the enumeration, and the id that users see
   unsigned slices, instances, placement_size, start_count;
   unsigned starts[kMaxStarts];
   unsigned gi_ids[kMaxStarts];  // the id that an instance at starts[i] gets if it is free, else the first free one
@@ -68,7 +68,7 @@ struct Instance {
   unsigned profile;  // in Gpu::profiles
   unsigned start, serial;
   Compute computes[kMaxComputes];
-  GpmValues gpm;  // without PCIe, which is not an instance's own
+  GpmValues gpm;  // without PCIe, which belongs to the whole GPU
 };
 
 struct Process {
@@ -82,7 +82,7 @@ struct Process {
 struct Link {
   bool active, absent;  // absent: NOT_SUPPORTED, although the GPU has others
   nvml::NvLinkRemote remote;
-  unsigned domain, bus, device;  // of the remote end
+  unsigned domain, bus, device;  // the remote end
 };
 
 struct Field {
@@ -107,7 +107,7 @@ struct Gpu {
   unsigned domain, bus, device, root_bus;
   int numa_node;
   unsigned pci_id, pci_subsystem;  // device << 16 | vendor
-  // Memory in bytes; `used` is what no process in the list has.
+  // Memory in bytes; `used` excludes the memory of listed processes.
   unsigned long long memory_total, memory_reserved, memory_used, bar1_total;
   bool memory_supported;
   // Modes and sensors.
@@ -175,13 +175,13 @@ struct State {
   static constexpr unsigned kMagic = 0x4e564d4c;
   unsigned magic, size;
   pthread_mutex_t mutex;  // robust, for everything below
-  std::uint32_t changes;  // a futex: counts what waiting calls may wait for
+  std::uint32_t changes;  // a futex: counts changes that waiting calls may wait for
 
   bool loaded;
   char kernel_version[nvml::kVersionSize];
   unsigned gpu_count;
   unsigned next_serial;
-  unsigned long long gpm_samples;  // that were taken
+  unsigned long long gpm_samples;  // samples taken so far
   Gpu gpus[kMaxGpus];
   EventQueue sets[kMaxSets];
   Client clients[kMaxClients];

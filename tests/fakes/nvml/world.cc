@@ -76,7 +76,7 @@ State* create_state(const std::filesystem::path& folder) {
 }
 
 void StateLock::lock() {
-  // A process may be killed inside a call. What it left half done is a test's own concern.
+  // A process may be killed inside a call. The test has to expect its half-done changes.
   if (::pthread_mutex_lock(&state_.mutex) == EOWNERDEAD) ::pthread_mutex_consistent(&state_.mutex);
   held_ = true;
 }
@@ -86,7 +86,7 @@ void StateLock::unlock() {
   ::pthread_mutex_unlock(&state_.mutex);
 }
 
-// A futex and no condition variable: those hang after a waiter was killed.
+// A futex instead of a condition variable: that one hangs after a waiter was killed.
 bool StateLock::wait(Clock::time_point deadline) {
   const std::uint32_t seen = std::atomic_ref(state_.changes).load();
   const auto left = deadline - Clock::now();
@@ -135,7 +135,7 @@ void copy_text(char* to, std::size_t size, const std::string& text) {
 void push_event(State& state, unsigned gpu, unsigned long long type, unsigned long long data, unsigned gi,
                 unsigned ci) {
   for (EventQueue& set : state.sets) {
-    // The driver drops what does not fit, and says nothing.
+    // The driver silently drops events that do not fit.
     if (!set.used || (set.registered[gpu] & type) == 0 || set.count == kMaxEvents) continue;
     set.events[(set.first + set.count++) % kMaxEvents] = {gpu, type, data, gi, ci};
   }

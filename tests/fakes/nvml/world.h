@@ -37,7 +37,7 @@ class StateLock {
   bool held_ = false;
 };
 
-// All below need the lock.
+// All functions below need the lock.
 
 // Wakes the calls that wait.
 void announce(State& state);
@@ -51,17 +51,17 @@ void copy_text(char* to, std::size_t size, const std::string& text);
 
 void push_event(State& state, unsigned gpu, unsigned long long type, unsigned long long data,
                 unsigned gi = nvml::kNoInstance, unsigned ci = nvml::kNoInstance);
-// The handles of the GPU die, and no event set has it any more.
+// Makes the handles of the GPU die, and removes it from all event sets.
 void expire_handles(State& state, Gpu& gpu);
 // Does what `nvidia-smi --gpu-reset` does.
 void reset_gpu(State& state, Gpu& gpu, const std::filesystem::path& root);
 
 // Marks the slot as held by the process that has the file open.
 bool hold_client_lock(int fd, unsigned slot);
-// Frees what processes left behind when they ended.
+// Frees the resources of ended processes.
 void sweep_clients(State& state, const std::filesystem::path& folder);
 
-// MIG. The root is that of the tree, whose capability files follow the instances.
+// MIG. `root` is that of the tree, whose capability files follow the instances.
 Profile* find_profile(Gpu& gpu, unsigned id);
 nvml::Return set_mig_mode(State& state, Gpu& gpu, unsigned mode, nvml::Return& activation);
 nvml::Return create_instance(State& state, Gpu& gpu, unsigned profile_id, unsigned start, unsigned& gi,
@@ -74,8 +74,8 @@ nvml::Return create_compute(State& state, Gpu& gpu, unsigned gi, unsigned comput
                             const std::filesystem::path& root);
 nvml::Return destroy_compute(State& state, Gpu& gpu, unsigned gi, unsigned ci, const std::filesystem::path& root);
 
-// The minor of a capability, from the static table that /proc/driver/nvidia-caps/mig-minors prints; kNoInstance as
-// `ci` is the GPU instance.
+// The minor of a capability, from the static table that /proc/driver/nvidia-caps/mig-minors prints; kNoInstance as `ci`
+// means the GPU instance.
 unsigned capability_minor(unsigned gpu_minor, unsigned gi, unsigned ci = nvml::kNoInstance);
 // Makes or removes the files of one instance.
 void write_capability(const std::filesystem::path& root, const Gpu& gpu, unsigned gi, unsigned ci);

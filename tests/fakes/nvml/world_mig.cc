@@ -62,7 +62,7 @@ Profile* find_profile(Gpu& gpu, unsigned id) {
 }
 
 nvml::Return set_mig_mode(State& state, Gpu& gpu, unsigned mode, nvml::Return& activation) {
-  // The host of a vGPU decides.
+  // The host of a vGPU decides about MIG.
   if (!gpu.mig_capable || gpu.virtualization == nvml::kVgpuGuest) return nvml::kNotSupported;
   if (mode > nvml::kEnabled) return nvml::kInvalidArgument;
   gpu.mig_pending = mode;
@@ -71,7 +71,7 @@ nvml::Return set_mig_mode(State& state, Gpu& gpu, unsigned mode, nvml::Return& a
   const bool instances = std::ranges::any_of(gpu.instances, &Instance::used);
   if (instances || gpu.process_count > 0) {
     activation = nvml::kInUse;
-  } else if (!gpu.mig_resetless || gpu.virtualization == nvml::kPassthrough) {  // there the machine has to restart
+  } else if (!gpu.mig_resetless || gpu.virtualization == nvml::kPassthrough) {  // a virtual machine has to restart
     activation = nvml::kResetRequired;
   } else {
     gpu.mig_mode = mode;
@@ -127,7 +127,7 @@ bool compute_slices(const Profile& profile, unsigned compute_profile, unsigned& 
 
 unsigned compute_multiprocessors(const Gpu& gpu, const Profile& profile, unsigned slices) {
   if (slices == profile.slices) return profile.multiprocessors;
-  // Each slice of a part has as many as the smallest profile.
+  // Each slice of a part has as many multiprocessors as the smallest profile.
   unsigned smallest = profile.multiprocessors;
   for (unsigned i = 0; i < gpu.profile_count; ++i) smallest = std::min(smallest, gpu.profiles[i].multiprocessors);
   return slices * smallest;
@@ -182,7 +182,7 @@ unsigned capability_minor(unsigned gpu_minor, unsigned gi, unsigned ci) {
 
 void write_capability(const fs::path& root, const Gpu& gpu, unsigned gi, unsigned ci) {
   if (root.empty()) return;
-  // Nothing may be writable in a confined process. The instance exists nevertheless.
+  // A confined process may be unable to write. The instance exists nevertheless.
   std::error_code ignored;
   const fs::path folder = capability_folder(root, gpu, gi, ci);
   fs::create_directories(folder, ignored);

@@ -25,7 +25,7 @@ Return fill(const Target& target, unsigned profile_id, unsigned engine_profile, 
   return nvml::kSuccess;
 }
 
-// "MIG 1c.3g.40gb", and "MIG 3g.40gb" for all slices.
+// The name such as "MIG 1c.3g.40gb", or "MIG 3g.40gb" for all slices.
 std::string name_of(const Profile& profile, unsigned slices) {
   std::string name = profile.name;
   if (slices != profile.slices) name.insert(name.find(' ') + 1, std::to_string(slices) + "c.");

@@ -18,7 +18,7 @@ constexpr const char* kFilePrefix = "libnvidia-ml.so.";
 
 constinit Self g_self{};
 
-// While the loader still has the path that was opened.
+// Runs while the loader still has the opened path.
 __attribute__((constructor)) void find_self() {
   Dl_info found{};
   char file[PATH_MAX] = {};
@@ -26,7 +26,8 @@ __attribute__((constructor)) void find_self() {
     return;
   const std::filesystem::path path = file, folder = path.parent_path();
   copy_text(g_self.folder, sizeof g_self.folder, folder.native());
-  copy_text(g_self.root, sizeof g_self.root, (folder / "../../..").lexically_normal().native());  // of driver/usr/lib64
+  copy_text(g_self.root, sizeof g_self.root,
+            (folder / "../../..").lexically_normal().native());  // from driver/usr/lib64
   const std::string name = path.filename().native();
   if (!name.starts_with(kFilePrefix)) return;
   const std::string version = name.substr(std::strlen(kFilePrefix));

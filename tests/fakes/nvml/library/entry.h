@@ -1,5 +1,5 @@
-// Every exported function enters here: this takes the lock, counts the call, applies what a test has injected, and
-// finds what the handle stands for.
+// The entry of every exported function: takes the lock, counts the call, applies the faults that a test has injected,
+// and resolves the handle.
 #pragma once
 
 #include "tests/fakes/nvml/library/exports.h"
@@ -15,32 +15,32 @@ inline constexpr std::size_t kMaxPath = 1024;
 // may be inside a call when the process exits or the library is closed.
 struct Self {
   char folder[kMaxPath], root[kMaxPath];
-  char version[nvml::kVersionSize];  // of the file; empty if its name has none
+  char version[nvml::kVersionSize];  // from the file name; empty if that has none
   unsigned inits = 0;
   bool ever = false;
   std::uint8_t epoch = 0;  // in each handle, so that handles die with nvmlShutdown
   unsigned client = kNoSlot;
-  int fd = -1;  // keeps the lock of the client
+  int fd = -1;  // holds the client's lock
 };
 Self& self();
-// Null until there is one.
+// Null until FakeGpus has filled the folder.
 State* state();
 // The driver branch of this library.
 unsigned branch();
 
 struct Target {
   Gpu& gpu;
-  Instance* instance;  // of a MIG device, else null
+  Instance* instance;  // the MIG device; null for a GPU
   Compute* compute;
   unsigned gi, ci;
 };
 
-// Whether this library fits to the kernel module.
+// Whether the versions of this library and the kernel module match.
 bool version_matches(const State& state);
 
-// Counts and injects; kSuccess to go on.
+// Counts the call and applies an injected fault; kSuccess to continue.
 Return enter(State& state, StateLock& lock, Call call);
-// kUninitialized before nvmlInit, and what the kernel module has to say.
+// kUninitialized before nvmlInit, or the kernel module's error.
 Return check_ready(const State& state);
 
 // Handles hold numbers, never addresses.
@@ -57,11 +57,11 @@ struct Handle {
   HandleKind kind;
   unsigned gpu, gi, ci;
 };
-// kNone if it is stale.
+// kNone for a stale handle.
 Handle decode(const State& state, const void* handle);
 Return check_gpu(const Gpu& gpu);
 
-// f(State&, StateLock&) for a function without a handle.
+// Calls f(State&, StateLock&), for a function without a handle.
 template <class F>
 Return call(Call id, F f) {
   State* world = state();
@@ -72,7 +72,7 @@ Return call(Call id, F f) {
   return f(*world, lock);
 }
 
-// f(State&, Gpu&); not for MIG devices.
+// Calls f(State&, Gpu&); not for MIG devices.
 template <class F>
 Return on_gpu(Call id, nvml::Device device, F f) {
   return call(id, [&](State& world, StateLock&) {
@@ -85,7 +85,7 @@ Return on_gpu(Call id, nvml::Device device, F f) {
   });
 }
 
-// f(State&, Target), for GPUs and MIG devices.
+// Calls f(State&, Target), for GPUs and MIG devices.
 template <class F>
 Return on_device(Call id, nvml::Device device, F f) {
   return call(id, [&](State& world, StateLock&) {
@@ -99,7 +99,7 @@ Return on_device(Call id, nvml::Device device, F f) {
   });
 }
 
-// f(State&, Target), for handles of GPU instances and of compute instances.
+// Calls f(State&, Target), for handles of GPU instances and of compute instances.
 template <class F>
 Return on_instance(Call id, HandleKind kind, const void* opaque, F f) {
   return call(id, [&](State& world, StateLock&) {
@@ -113,7 +113,7 @@ Return on_instance(Call id, HandleKind kind, const void* opaque, F f) {
   });
 }
 
-// Stores a value if the caller wants it.
+// Stores a value; kInvalidArgument if the caller passes null.
 template <class T, class V>
 Return give(T* to, const V& value) {
   if (to == nullptr) return nvml::kInvalidArgument;

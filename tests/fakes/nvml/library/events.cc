@@ -1,4 +1,4 @@
-// Event sets: one queue each. Nothing from before the registration is in it.
+// Event sets: one queue each, which has no event from before the registration.
 #include <algorithm>
 #include <chrono>
 

@@ -1,11 +1,11 @@
-// What the units of a GPU do: samples, and means between two of them.
+// Activity of a GPU's units: samples, and means between two of them.
 //
 // Source: NVML API reference, "GPM Functions".
 #include <optional>
 
 #include "tests/fakes/nvml/library/entry.h"
 
-// The buffer that a program allocates. What NVML keeps in it is its own affair.
+// The buffer that a program allocates. Its content is opaque to the program.
 struct cardcage::nvml::GpmSampleHandle {
   unsigned long long taken;  // 0 = empty; counts samples, so that a later one is greater
   unsigned gpu, gi;          // gi: kNoInstance for the whole GPU
@@ -80,7 +80,7 @@ Return nvmlGpmMigSampleGet(nvml::Device device, unsigned gpu_instance, nvml::Gpm
   });
 }
 
-// The values are those of the second sample: sensors stay as a test sets them.
+// Returns the values of the second sample, because sensors keep the values that a test set.
 Return nvmlGpmMetricsGet(nvml::GpmMetricsGet* metrics) {
   return call(Call::nvmlGpmMetricsGet, [&](State&, StateLock&) {
     if (metrics == nullptr || metrics->sample1 == nullptr || metrics->sample2 == nullptr) return nvml::kInvalidArgument;

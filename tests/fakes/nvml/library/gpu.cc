@@ -23,7 +23,7 @@ unsigned long long used_memory(const Target& target) {
   return used;
 }
 
-// v1 counts what is reserved as used.
+// Version 1 counts reserved memory as used.
 Return memory_of(const Target& target, nvml::Memory2& memory) {
   if (!target.gpu.memory_supported) return nvml::kNotSupported;
   const bool mig = target.instance != nullptr;
@@ -149,7 +149,7 @@ Return nvmlDeviceGetComputeMode(nvml::Device device, unsigned* mode) {
 Return nvmlDeviceSetComputeMode(nvml::Device device, unsigned mode) {
   return on_gpu(Call::nvmlDeviceSetComputeMode, device, [&](State&, Gpu& gpu) {
     if (mode > nvml::kComputeExclusiveProcess) return nvml::kInvalidArgument;
-    if (mode == 1) return nvml::kNotSupported;  // exclusive by thread is gone
+    if (mode == 1) return nvml::kNotSupported;  // the mode exclusive by thread was removed
     gpu.compute_mode = mode;
     return nvml::kSuccess;
   });

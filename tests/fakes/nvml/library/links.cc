@@ -8,7 +8,7 @@ using namespace cardcage::fake_nvml;
 
 namespace {
 
-// f(const Link&)
+// Calls f(const Link&).
 template <class F>
 Return on_link(Call id, nvml::Device device, unsigned link, F f) {
   return on_gpu(id, device, [&](State&, Gpu& gpu) {

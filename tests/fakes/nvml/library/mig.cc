@@ -8,7 +8,7 @@ using namespace cardcage::fake_nvml;
 
 namespace {
 
-// How many indices the enumeration of profiles has.
+// The number of indices in the enumeration of profiles.
 unsigned profile_limit() {
   if (branch() < 570) return 0xa;
   if (branch() < 575) return 0xd;
@@ -29,7 +29,7 @@ Return profile_at(const Gpu& gpu, unsigned index, const Profile** found) {
   return *found == end ? nvml::kNotSupported : nvml::kSuccess;
 }
 
-// The members that all versions have.
+// Fills the members that all versions have.
 template <class T>
 void fill(T& info, const Profile& profile) {
   info.id = profile.id;
@@ -46,7 +46,7 @@ void fill(T& info, const Profile& profile) {
 
 unsigned p2p(const Profile& profile) { return (profile.capabilities & nvml::kProfileP2p) != 0 ? 1 : 0; }
 
-// f(Target) for a MIG device.
+// Calls f(Target), for a MIG device.
 template <class F>
 Return on_mig(Call id, nvml::Device device, F f) {
   return on_device(id, device, [&](State&, const Target& target) {
@@ -72,7 +72,7 @@ Return nvmlDeviceSetMigMode(nvml::Device device, unsigned mode, Return* activati
 
 Return nvmlDeviceGetMaxMigDeviceCount(nvml::Device device, unsigned* count) {
   return on_gpu(Call::nvmlDeviceGetMaxMigDeviceCount, device, [&](State&, Gpu& gpu) {
-    // Without MIG this is 0 and no error.
+    // Without MIG this is 0, not an error.
     return give(count, gpu.mig_mode == nvml::kEnabled ? gpu.mig_max_devices : 0);
   });
 }
@@ -181,7 +181,7 @@ Return nvmlDeviceGetGpuInstances(nvml::Device device, unsigned profile_id, nvml:
     if (instances == nullptr || count == nullptr) return nvml::kInvalidArgument;
     const Profile* profile = find_profile(gpu, profile_id);
     if (profile == nullptr) return nvml::kInvalidArgument;
-    // The caller's room is that for all instances of the profile; what is in `count` is not read.
+    // The caller's buffer has room for all instances of the profile; the input value of `count` is not read.
     *count = 0;
     for (unsigned gi = 0; gi < kMaxInstances; ++gi) {
       if (gpu.instances[gi].used && gpu.instances[gi].profile == static_cast<unsigned>(profile - gpu.profiles))

@@ -1,4 +1,4 @@
-// ECC, and what replaces broken memory.
+// ECC and the repair of memory.
 #include <algorithm>
 
 #include "tests/fakes/nvml/library/entry.h"
@@ -8,7 +8,7 @@ using namespace cardcage::fake_nvml;
 
 namespace {
 
-// Not while MIG instances exist.
+// Rows are hidden while MIG instances exist.
 bool shows_rows(const Gpu& gpu) { return gpu.remaps_rows && std::ranges::none_of(gpu.instances, &Instance::used); }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The system, and how GPUs are found.
+// The system, and the search for GPUs.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 bool counted(const Gpu& gpu) { return gpu.present; }
 
-// The place in the State of the index that the library counts: GPUs that were removed leave no gap.
+// Translates the library's index into one of the State: removed GPUs leave no gap in the library's.
 unsigned find_index(const State& state, unsigned index) {
   for (unsigned i = 0; i < state.gpu_count; ++i) {
     if (counted(state.gpus[i]) && index-- == 0) return i;
@@ -67,7 +67,7 @@ Return init(Call id, unsigned flags) {
   return nvml::kSuccess;
 }
 
-// "0000:3B:00.0" and "00000000:3b:00.0" are the same.
+// "0000:3B:00.0" and "00000000:3b:00.0" are equal.
 bool same_bus_id(const Gpu& gpu, std::string given) {
   std::ranges::transform(given, given.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
   return given == bus_id(gpu, 4) || given == bus_id(gpu, 8);

@@ -1,6 +1,6 @@
 // A small nvidia-cuda-mps-control, linked statically: it also runs where a driver root is the root.
 //
-//   nvidia-cuda-mps-control -f [-M]   the daemon: a pipe for commands, and a log of what it was started with
+//   nvidia-cuda-mps-control -f [-M]   the daemon: a pipe for commands, and a log of its arguments
 //   nvidia-cuda-mps-control           gives it the commands of the standard input
 //
 // Source: nvidia-cuda-mps-control(1).
@@ -25,7 +25,7 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// Has a copy of each command that the daemon has executed.
+// A file with a copy of each command that the daemon executed.
 constexpr const char* kExecuted = "executed";
 
 int serve(int count, char** words) {
@@ -34,7 +34,7 @@ int serve(int count, char** words) {
   log << "started";
   for (int i = 1; i < count; ++i) log << ' ' << words[i];
   log << " CUDA_VISIBLE_DEVICES=" << variable("CUDA_VISIBLE_DEVICES") << std::endl;
-  if (fs::exists(logs / "refuse")) {  // a test wants it to fail
+  if (fs::exists(logs / "refuse")) {  // the test makes it fail
     log << "no GPU can be used" << std::endl;
     return EXIT_FAILURE;
   }

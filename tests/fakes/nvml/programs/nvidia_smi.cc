@@ -1,4 +1,4 @@
-// A small nvidia-smi. It asks the libnvidia-ml.so.1 in ../lib64, and changes the State itself where NVML has no
+// A small nvidia-smi. It calls the libnvidia-ml.so.1 in ../lib64, and changes the State itself where NVML has no
 // function. In a container it sees the GPUs and MIG instances whose device nodes it may open, as the real one does.
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -92,8 +92,8 @@ class Library {
     return minor;
   }
   bool is_visible(nvml::Device device) const { return may_open("nvidia" + std::to_string(minor_of(device))); }
-  // Device nodes are below the driver's root only in a container. There the fake ones cannot be opened either, with
-  // another error than those that are missing or forbidden.
+  // Device nodes are below the driver's root only in a container. The fake nodes cannot be opened there either, but
+  // fail with another error than missing or forbidden ones.
   bool may_open(const std::string& node) const {
     if (!fs::exists(root_ / "dev/nvidiactl")) return true;
     const int fd = ::open((root_ / "dev" / node).c_str(), O_RDWR | O_CLOEXEC);
@@ -251,7 +251,7 @@ void set_timeslice(State& state, const fs::path& folder, const Options& options)
   std::printf("Successfully set timeslice for GPU %s to %u.\n", bus.c_str(), timeslice);
 }
 
-// No process may hold the GPU, so this one has shut the library down before.
+// Resets the GPU. No process may hold it, so this one has shut the library down before.
 void reset_one(State& state, const fs::path& folder, const Options& options) {
   std::string bus;
   const std::string uuid = uuid_chosen(folder, options, bus);

@@ -1,4 +1,4 @@
-// The queries of nvidia-smi. Only what tests/gpu reads is there, spelled as the driver's branch spells it.
+// The queries of nvidia-smi, limited to those of tests/gpu, spelled as the driver's branch spells them.
 #pragma once
 
 #include <string>
