@@ -122,7 +122,7 @@ TEST_F(AdminServerTest, ListsClaimsAndHistory) {
   EXPECT_EQ(claims.claims(0).modules(0), "mock");
   EXPECT_EQ(claims.claims(0).devices(0).requests(0), "main");
   EXPECT_THAT(claims.claims(0).devices(0).cdi_device_ids(0), ::testing::EndsWith("=uid-1-gpu-0"));
-  ASSERT_EQ(claims.claims(2).holders_size(), 2) << "a device of a resource";
+  ASSERT_EQ(claims.claims(2).holders_size(), 2) << "the holder is a resource";
   EXPECT_EQ(claims.claims(2).holders(0).pod(), "encoder");
 
   wire::ListHistoryRequest request;
@@ -174,7 +174,7 @@ TEST_F(AdminServerTest, NumbersInAQueryOfTheHistoryAreBounded) {
   ASSERT_TRUE(call(&wire::Admin::Stub::ListHistory, request, history).ok());
   stop();
   EXPECT_EQ(daemon.last_asked.limit, 10'000);
-  EXPECT_GT(daemon.last_asked.since, std::chrono::system_clock::now()) << "nothing is newer";
+  EXPECT_GT(daemon.last_asked.since, std::chrono::system_clock::now()) << "no claim is newer";
 }
 
 TEST_F(AdminServerTest, CommandsReachTheDaemon) {

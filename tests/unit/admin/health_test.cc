@@ -1,4 +1,4 @@
-// What the admin API says of the health of devices.
+// The health of devices in the admin API.
 #include <gmock/gmock.h>
 #include <grpcpp/create_channel.h>
 
@@ -87,7 +87,7 @@ TEST_F(AdminHealthTest, ListsTheRulesOfAllModulesOrOfOne) {
   EXPECT_EQ(xid.window_ms(), 3'600'000);
   EXPECT_EQ(xid.resets_per_day(), 2u);
   EXPECT_TRUE(list.modules(0).rules(2).limit().below());
-  EXPECT_EQ(list.modules(0).rules(3).taint().effect(), "none") << "a rule can keep a stated taint away";
+  EXPECT_EQ(list.modules(0).rules(3).taint().effect(), "none") << "a rule can suppress a stated taint";
   request.set_module("nic");
   ASSERT_TRUE(call(&wire::Admin::Stub::ListHealthRules, request, list).ok());
   EXPECT_EQ(list.modules_size(), 1);

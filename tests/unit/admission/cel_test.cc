@@ -16,7 +16,7 @@ TEST(CelTest, QuotesText) {
   EXPECT_EQ(cel_string("a\\b"), "'a\\\\b'");
 }
 
-// An expression travels in YAML, whose readers take some characters for line breaks.
+// An expression is sent in YAML, whose readers treat some characters as line breaks.
 TEST(CelTest, EscapesAllButPrintableAscii) {
   EXPECT_EQ(cel_string("a\nb\x7f"), "'a\\U0000000ab\\U0000007f'");
   EXPECT_EQ(cel_string("größer"), "'gr\\U000000f6\\U000000dfer'");

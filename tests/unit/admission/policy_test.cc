@@ -76,7 +76,7 @@ TEST_F(PolicyTest, ManyParametersAreJudgedInParts) {
     EXPECT_LE(terms, 16u) << name;
     if (expression.contains(" must be an integer'")) judged += terms;
   }
-  EXPECT_EQ(judged, fields.size() + 1) << "with the one for unknown names";
+  EXPECT_EQ(judged, fields.size() + 1) << "including the one for unknown names";
   EXPECT_THAT(expressions["kind1_problems"],
               AllOf(HasSubstr("variables.kind1_problems20 +"), HasSubstr("variables.kind1_problems21")));
   EXPECT_THAT(expressions["kind1_problems20"], HasSubstr("variables.kind1_problems16"));

@@ -94,12 +94,12 @@ TEST_F(ApiServerClaimStatusTest, AMissingRightOfTheDriverIsAMissingPermission) {
 }
 
 TEST_F(ApiServerClaimStatusTest, AServerThatDropsItIsFound) {
-  server.drop_field("devices");  // as if the gate were off
+  server.drop_field("devices");  // as with the gate off
   const Status dropped = apply({card()});
   ASSERT_FALSE(dropped);
   EXPECT_EQ(dropped.error().code, Code::kUnimplemented);
   EXPECT_THAT(dropped.error().message, HasSubstr("DRAResourceClaimDeviceStatus"));
-  EXPECT_TRUE(apply({})) << "there is nothing to miss";
+  EXPECT_TRUE(apply({})) << "an empty status misses no field";
 }
 
 TEST_F(ApiServerClaimStatusTest, InvalidOnesNeverReachTheServer) {

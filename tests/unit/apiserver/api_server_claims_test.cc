@@ -8,7 +8,7 @@ namespace {
 
 using ::testing::SizeIs;
 
-// The fake keeps the claims of all namespaces apart from those of one.
+// The fake keeps the claims of all namespaces separate from those of one.
 constexpr const char* kClaims = "resourceclaims";
 
 Task<void> follow_into(ApiServer& api, std::vector<ClaimEvent>& events, std::optional<Status>& ended) {
@@ -40,7 +40,7 @@ TEST_F(ApiServerClaimsTest, TellsAllClaimsThenEachChange) {
   follow();
   run_until([&] { return server.watches() > 0; });
   ASSERT_THAT(events, SizeIs(206));
-  EXPECT_EQ(count_requests("GET", "limit=100"), 3u) << "in pages";
+  EXPECT_EQ(count_requests("GET", "limit=100"), 3u) << "the list comes in pages";
   EXPECT_EQ(events.back().kind, ClaimEvent::Kind::kListed);
   const Claim& first = events.front().claim;
   EXPECT_EQ(first.ref.uid, "uid-c000");
@@ -64,7 +64,7 @@ TEST_F(ApiServerClaimsTest, AWatchFollowsTheOneThatTheServerEnds) {
   put("c1", "gpu-0");
   run_until([&] { return events.size() == 2; });
   EXPECT_EQ(events[1].claim.ref.name, "c1");
-  EXPECT_EQ(count_requests("GET", "limit=100"), 1u) << "nothing is listed again";
+  EXPECT_EQ(count_requests("GET", "limit=100"), 1u) << "claims are not listed again";
   EXPECT_FALSE(ended);
 }
 

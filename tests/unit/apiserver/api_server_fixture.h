@@ -54,7 +54,7 @@ class ApiServerFixture : public CoreFixture {
     EXPECT_TRUE(listed) << listed.error().message;
     return listed.value_or(SliceList{});
   }
-  // So many of n1 and n2 each.
+  // Adds `count` slices for each of n1 and n2.
   void put_slices(int count) {
     for (int i = 0; i < 2 * count; ++i) {
       server.put(kSlices, json::parse(fmt::format(R"({{"metadata":{{"name":"s{:03}"}},"spec":{{"driver":"d.example.com",

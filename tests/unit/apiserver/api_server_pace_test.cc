@@ -1,4 +1,4 @@
-// Tests, on a clock that they step, when a call is retried.
+// The times of retries, on a clock that the tests step.
 #include <boost/asio/bind_cancellation_slot.hpp>
 
 #include "tests/fakes/fake_clock.h"

@@ -263,7 +263,7 @@ TEST_F(ApiServerTest, AnExpiredTokenNamesTheRemedy) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kUnauthenticated);
   EXPECT_THAT(refused.error().message, AllOf(HasSubstr("401: Unauthorized"), HasSubstr((folder / "token").native())));
-  EXPECT_EQ(server.requests().size(), 1u) << "nothing new on disk, so a retry cannot succeed";
+  EXPECT_EQ(server.requests().size(), 1u) << "the file is unchanged, so a retry cannot succeed";
 }
 
 TEST(ApiServerMakeTest, AMissingKubeconfigIsNamed) {

@@ -16,7 +16,7 @@ json::value golden(const std::string& name) {
   return json::parse(text.value());
 }
 
-// Refusals of the golden claim with one change.
+// Returns the error for the golden claim with one change.
 std::string refusal(const std::function<void(json::object& claim, json::object& devices)>& change) {
   json::value claim = golden("claim.json");
   change(claim.get_object(), claim.at_pointer("/status/allocation/devices").get_object());

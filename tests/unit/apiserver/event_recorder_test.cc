@@ -63,7 +63,7 @@ class EventRecorderTest : public CoreFixture {
     recorder.record(one);
     settle();
   }
-  // What one event becomes; it must not be a repetition.
+  // The Event of one health event; it must not be a repetition.
   NodeEvent written(const HealthEvent& one) {
     const std::size_t before = cluster.node_events().size();
     record(one);
@@ -92,7 +92,7 @@ TEST_F(EventRecorderTest, LinesAreKept) {
 TEST_F(EventRecorderTest, ADeviceThatFailsBecomesAWarning) {
   const HealthEvent failure = began();
   record(failure);
-  EXPECT_EQ(writes(), 0u) << "others may follow";
+  EXPECT_EQ(writes(), 0u) << "more may follow";
   pass(1s);
   ASSERT_THAT(cluster.node_events(), SizeIs(1));
   const NodeEvent& event = cluster.node_events().front();
@@ -105,7 +105,7 @@ TEST_F(EventRecorderTest, ADeviceThatFailsBecomesAWarning) {
   EXPECT_EQ(event.last, failure.time);
   EXPECT_EQ(event.count, 1);
   pass(1h);
-  EXPECT_EQ(writes(), 1u) << "nothing happened";
+  EXPECT_EQ(writes(), 1u) << "no health event occurred";
 }
 
 TEST_F(EventRecorderTest, EachKindHasItsReason) {
@@ -222,7 +222,8 @@ TEST_F(EventRecorderTest, AStormCostsAFewWrites) {
     pass(1s);
   }
   EXPECT_LE(writes(), 25u + 600 / 30);
-  EXPECT_THAT(cluster.node_events().back().note, HasSubstr("8 devices are unhealthy")) << "what waited is one Event";
+  EXPECT_THAT(cluster.node_events().back().note, HasSubstr("8 devices are unhealthy"))
+      << "the waiting events become one Event";
   pass(30s);
   const std::size_t before = writes();
   pass(1h);

@@ -71,7 +71,7 @@ TEST_F(HttpTest, BodiesAndTokensArrive) {
 
 TEST_F(HttpTest, AServerOfAnotherAuthorityIsRefused) {
   auto other = peer();
-  other->ca_pem = TestCertificates::make("somebody else").ca;
+  other->ca_pem = TestCertificates::make("another authority").ca;
   peer_ = other;
   const auto refused = get_node();
   ASSERT_EQ(code_of(refused), Code::kUnauthenticated) << refused.error().message;
@@ -93,7 +93,7 @@ TEST_F(HttpTest, AServerOfAnotherNameIsRefused) {
   auto other = peer();
   other->url.replace(
       other->url.find("127.0.0.1"), 9,
-      "127.0.0.2");  // the server answers on all of 127/8, but its certificate does not name this address
+      "127.0.0.2");  // the server listens on all of 127/8, but its certificate does not name this address
   peer_ = other;
   EXPECT_NE(code_of(get_node()), Code::kOk);
 }
@@ -118,7 +118,7 @@ TEST_F(HttpTest, AClientCertificateIsPresented) {
 
 TEST_F(HttpTest, TheSecondAddressOfANameIsTriedWhenTheFirstRefuses) {
   auto named = peer();
-  named->url.replace(named->url.find("127.0.0.1"), 9, "localhost");  // resolves to ::1 first, where nobody listens
+  named->url.replace(named->url.find("127.0.0.1"), 9, "localhost");  // resolves to ::1 first, where no server listens
   peer_ = named;
   expect_works();
 }

@@ -1,4 +1,4 @@
-// Claims that wait for devices, from the first call of bind() to the scheduler's answer.
+// Claims that wait for devices, from the first call of bind() to the scheduler's decision.
 #include "host/binding/binder.h"
 
 #include <gmock/gmock.h>
@@ -53,7 +53,7 @@ class BinderTest : public ClaimWorld {
     ended = false;
     binder.reset();
   }
-  // As if the daemon had been killed and started again, before its modules have listed their devices.
+  // Restarts as after a kill of the daemon, before its modules have listed their devices.
   void restart() {
     stop_binder();
     start();
@@ -102,7 +102,7 @@ TEST_F(BinderTest, FollowsNoClaimWithoutADeviceThatNeedsIt) {
   EXPECT_EQ(gpus->count(Verb::kBind), 1);
   binder->set_devices({});
   settle();
-  EXPECT_EQ(cluster.followers(), 1u) << "the claim that was begun has to be released one day";
+  EXPECT_EQ(cluster.followers(), 1u) << "the started claim has to be released later";
   cluster.remove_claim("team", "claim-1");
   EXPECT_TRUE(until([&] { return !record("1") && cluster.followers() == 0; }));
 }
@@ -119,13 +119,13 @@ TEST_F(BinderTest, StatesHowFarADeviceIsUntilItIsReady) {
   EXPECT_EQ(first.conditions[0].since, clock.wall());
   pass(9s);
   EXPECT_EQ(gpus->count(Verb::kBind), 4) << "every 3 s";
-  EXPECT_EQ(cluster.count(FakeCluster::Verb::kClaimStatus), 1u) << "nothing has changed";
+  EXPECT_EQ(cluster.count(FakeCluster::Verb::kClaimStatus), 1u) << "the status is unchanged";
 
   conditions = ready(true);
   pass(3s);
   EXPECT_EQ(stated_status("1"), Status::kTrue);
   EXPECT_EQ(stated("1")[0].conditions[0].since, clock.wall());
-  EXPECT_EQ(stated("1")[0].conditions[1].since, first.conditions[1].since) << "its status is as it was";
+  EXPECT_EQ(stated("1")[0].conditions[1].since, first.conditions[1].since) << "its status is unchanged";
   const int calls = gpus->count(Verb::kBind);
   pass(1min);
   EXPECT_EQ(gpus->count(Verb::kBind), calls);
@@ -190,7 +190,7 @@ TEST_F(BinderTest, AClaimThatIsAllocatedAnewBeforeItsTurnIsBoundForItsNewDevice)
   ASSERT_TRUE(record("1"));
   EXPECT_EQ(allocations_of(*record("1")).at(0).device, "gpu-1");
   pass(3s);
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0) << "the first device was never taken";
+  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0) << "the first device was never prepared";
 }
 
 TEST_F(BinderTest, ReleasesWhatNobodyWaitsForAnyMore) {
@@ -276,7 +276,7 @@ TEST_F(BinderTest, AClaimWhosePodHasEndedIsNotBoundAgain) {
   pass(3s);
   ASSERT_TRUE(unprepare("1"));
   pass(1min);
-  EXPECT_EQ(gpus->count(Verb::kBind), 1) << "the control plane has not taken the reservation away yet";
+  EXPECT_EQ(gpus->count(Verb::kBind), 1) << "the control plane has not removed the reservation yet";
   claim.reserved_for = {"pod-3"};
   cluster.put_claim(claim);
   settle();
@@ -354,7 +354,7 @@ TEST_F(BinderTest, ReleasesAfterARestartWhatNobodyWaitsFor) {
   start();
   cluster.fail_next(FakeCluster::Verb::kFollow, 1, {Code::kUnavailable, "the API server is away"});
   begin_binder();
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0) << "nobody knows yet whether the claim is gone";
+  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0) << "the claim may still exist";
   pass(2s);
   EXPECT_TRUE(until([&] { return gpus->count(Verb::kUnprepare) == 1 && !record("1") && cluster.followers() == 0; }));
 }

@@ -54,7 +54,7 @@ TEST(CdiSpecTest, ReadsBackWhatItWrote) {
   EXPECT_EQ(parse_cdi(golden("every_field.json")).value(), every_field());
 }
 
-// tests/cluster/test_06_cdi_files.py has the loader of the runtimes read this file.
+// tests/cluster/test_06_cdi_files.py lets the runtimes' loader read this file.
 TEST(CdiSpecTest, EscapesWhatYamlWouldRefuseOrChange) {
   CdiSpec spec = plain();
   std::string text = "a";

@@ -72,7 +72,7 @@ TEST(CdiWriterTest, MetadataComesAndGoesWithTheSpec) {
   EXPECT_EQ(stamp_of(folder / "main.json"), first) << "the same content is not written again";
   spec.files[0].content = "new";
   ASSERT_TRUE(writer.write(kDriverName, "u1", spec));
-  EXPECT_EQ(read_file(folder / "main.json", 64).value(), "new") << "the rest of the old content is cut off";
+  EXPECT_EQ(read_file(folder / "main.json", 64).value(), "new") << "old content beyond the new one is cut off";
   EXPECT_EQ(stamp_of(folder / "main.json").inode, first.inode);
   EXPECT_TRUE(writer.remove(kDriverName, "u1"));
   EXPECT_FALSE(std::filesystem::exists(folder));

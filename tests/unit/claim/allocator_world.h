@@ -31,7 +31,7 @@ class AllocatorWorld : public ClaimWorld {
             .repeated = false},
         [this] { ++changes; });
   }
-  // As if the host had restarted.
+  // Restarts the host.
   void restart() {
     allocator.reset();
     start();
@@ -54,7 +54,7 @@ class AllocatorWorld : public ClaimWorld {
     ClaimWorld::reboot();
     serve({});
   }
-  // So long that the next Allocate is for another pod.
+  // Lets so much time pass that the next Allocate is for another pod.
   void let_the_pod_run() { clock.advance(std::chrono::seconds(2)); }
 
   static constexpr const char* kGpu0 = "cardcage.example.com_gpu/device=gpu-0";

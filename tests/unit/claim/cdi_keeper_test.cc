@@ -9,7 +9,7 @@
 namespace cardcage {
 namespace {
 
-// No further descriptor can be opened while it lives.
+// Keeps this process from opening further descriptors.
 class NoDescriptors {
  public:
   NoDescriptors() {
@@ -50,7 +50,7 @@ TEST_F(CdiKeeperTest, RestoresARemovedFileAfterASecond) {
 TEST_F(CdiKeeperTest, LooksNowAndThenWithoutInotify) {
   ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
   std::optional<CdiKeeper> keeper;
-  // UBSan needs descriptors when it meets a type for the first time.
+  // UBSan opens descriptors when it meets a type for the first time.
   keeper.emplace(core, clock, *ledger, cdi, note_restored);
   keeper.reset();
   {

@@ -1,4 +1,4 @@
-// What happens when something takes longer than the kubelet waits.
+// Prepares and releases that take longer than the kubelet waits.
 #include <gmock/gmock.h>
 
 #include <future>
@@ -23,7 +23,7 @@ TEST_F(ClaimDeadlineTest, AModulesCallHasALimitOfItsOwn) {
   clock.advance(std::chrono::milliseconds(50));
   ASSERT_TRUE(until([&] { return late->has_value(); }));
   gpus->unblock(Verb::kPrepare);
-  EXPECT_TRUE(prepare("u1")) << "the call outlived that of the kubelet";
+  EXPECT_TRUE(prepare("u1")) << "the prepare outlived the kubelet's call";
   EXPECT_EQ(gpus->count(Verb::kPrepare), 2);
 }
 
@@ -72,7 +72,7 @@ TEST_F(ClaimDeadlineTest, ADiskThatHangsHoldsNoCallUp) {
   ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
   clock.advance(std::chrono::seconds(1));
   settle();
-  EXPECT_EQ(ledger->transactions(), 1u) << "and it does not end";
+  EXPECT_EQ(ledger->transactions(), 1u) << "and none ends";
   EXPECT_TRUE(prepare_new("u2", {an_allocation("gpu-1")}));
   EXPECT_TRUE(unprepare("u1"));
   disk.set_value();

@@ -1,4 +1,4 @@
-// The hooks that the host adds to what containers get.
+// The hooks that the host adds to the edits of containers.
 #include <gmock/gmock.h>
 
 #include "tests/unit/claim/claim_world.h"

@@ -137,7 +137,7 @@ TEST_F(ClaimPlanTest, AWholeDeviceAndItsPartitionAreNotHeldByTwoClaims) {
   EXPECT_THAT(overlapping.error().message, HasSubstr("cannot be held together with device 'gpu-6'"));
 }
 
-// Two pools publish the same counter set, and the scheduler counts each by itself.
+// Two pools publish the same counter set, and the scheduler counts each separately.
 TEST_F(ClaimPlanTest, DevicesDoNotTakeMoreOfACounterThanThereIs) {
   directory.counter_sets["card"]["slots"] = Quantity{.value = 4};
   for (const auto& [name, slots] : {std::pair("gpu-0", 4), {"gpu-1", 2}, {"gpu-2", 2}, {"gpu-3", 1}})

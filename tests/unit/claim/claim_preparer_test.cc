@@ -72,7 +72,7 @@ TEST_F(ClaimPreparerTest, ASecondPrepareIsServedFromTheLedgerAndRestoresTheFile)
   std::filesystem::remove_all(cdi.folder());
   cluster.remove_claim("team", "claim-u1");
   cluster.fail_next(FakeCluster::Verb::kGetClaim, 1, {Code::kUnavailable, "no route to host"});
-  EXPECT_EQ(prepare("u1"), first) << "also while the API server is away";
+  EXPECT_EQ(prepare("u1"), first) << "even while the API server is away";
   EXPECT_TRUE(has_cdi_file("u1"));
   EXPECT_EQ(gpus->count(Verb::kPrepare), 1);
   EXPECT_EQ(cluster.count(FakeCluster::Verb::kGetClaim), 2u);
@@ -86,7 +86,7 @@ TEST_F(ClaimPreparerTest, AfterARebootTheModuleIsCalledAgainWithItsState) {
   boot_id = "boot-2";
   std::filesystem::remove_all(cdi.folder());
   start();
-  EXPECT_FALSE(has_cdi_file("u1")) << "nothing of an earlier boot is recovered";
+  EXPECT_FALSE(has_cdi_file("u1")) << "a claim of an earlier boot is not recovered";
   EXPECT_EQ(prepare("u1"), first);
   EXPECT_EQ(gpus->count(Verb::kPrepare), 2);
   EXPECT_TRUE(gpus->holds["u1"].other_boot);
@@ -180,7 +180,7 @@ TEST_F(ClaimPreparerTest, AModuleThatRefusesIsNamedAndTheClaimStaysInDoubt) {
   gpus->fail(Verb::kPrepare, {Code::kResourceExhausted, "again"});
   EXPECT_FALSE(prepare_new("u2", {an_allocation("gpu-1")}));
   EXPECT_TRUE(unprepare("u2"));
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 1) << "it may hold something";
+  EXPECT_EQ(gpus->count(Verb::kUnprepare), 1) << "it may hold a device";
   EXPECT_EQ(record("u2"), nullptr);
 }
 
@@ -304,7 +304,7 @@ TEST_F(ClaimPreparerTest, AReallocatedClaimReleasesItsOldDevicesFirst) {
   EXPECT_TRUE(prepare_new("u2", {an_allocation("gpu-0")})) << "the old device is free";
 }
 
-// The scheduler may allocate a claim anew while the kubelet is away, so that the kubelet never unprepares it.
+// The scheduler may reallocate a claim while the kubelet is away, so that the kubelet never unprepares it.
 TEST_F(ClaimPreparerTest, APreparedClaimThatWasAllocatedAnewGetsItsNewDevices) {
   ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
   advance_at_rest(std::chrono::minutes(5));
@@ -443,7 +443,7 @@ TEST_F(ClaimPreparerTest, AFullDiskFailsNoClaim) {
   ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
   let_the_ledger_write();
   disk.fill();
-  // A state blob is larger than the free space inside the log.
+  // A state blob exceeds the free space inside the log.
   gpus->edits = [](const ModuleClaim&) {
     PreparedEdits edits;
     edits.state.assign(64 << 10, 's');

@@ -12,7 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 using Verb = FakeCluster::Verb;
 
-// Pod "p1" comes to the node with claim "c1", which has the UID "u1" and device "gpu-0".
+// Pod "p1" arrives on the node with claim "c1", which has the UID "u1" and device "gpu-0".
 class ClaimReaderTest : public CoreFixture {
  protected:
   ClaimReaderTest() { put("gpu-0", {"p1"}); }
@@ -31,7 +31,7 @@ class ClaimReaderTest : public CoreFixture {
     const auto claim = read(uid);
     return claim ? claim->allocations.at(0).device : claim.error().message;
   }
-  // Reads "c1" while the test goes on. `into` outlives the read.
+  // Reads "c1" while the test continues. `into` outlives the read.
   void begin_reading(std::optional<Result<Claim>>& into) {
     spawn(core, [](ClaimReader& r, Instant by, std::optional<Result<Claim>>& c) -> Task<void> {
       const ClaimRef ref{"ml", "c1", "u1"};
@@ -89,7 +89,7 @@ TEST_F(ClaimReaderTest, APodThatTellsOftenIsReadOnce) {
   EXPECT_EQ(gets(), 1u);
 }
 
-// The pod was deleted by force before it was prepared, its claim went to another pod, and the stream lags behind.
+// The pod was deleted by force before it was prepared, its claim was given to another pod, and the stream lags behind.
 TEST_F(ClaimReaderTest, AClaimThatWasAllocatedAnewIsReadAgain) {
   expect();
   settle();
@@ -98,7 +98,7 @@ TEST_F(ClaimReaderTest, AClaimThatWasAllocatedAnewIsReadAgain) {
   EXPECT_EQ(device(), "gpu-7");
   has_pod = true;
   put("gpu-8", {"p3"});
-  EXPECT_EQ(device(), "gpu-8") << "the early one is forgotten";
+  EXPECT_EQ(device(), "gpu-8") << "the early read is forgotten";
 }
 
 TEST_F(ClaimReaderTest, AClaimThatWasRecreatedIsReadAgain) {
@@ -132,7 +132,7 @@ TEST_F(ClaimReaderTest, AClaimThatMayStillChangeIsReadAgain) {
 TEST_F(ClaimReaderTest, AStreamThatNamesClaimsOfNobodyCostsNothingButAGet) {
   expect({"c1", "never-made"}, "p9");
   settle();
-  EXPECT_EQ(device(), "gpu-0") << "the pod is not one that the claim is reserved for";
+  EXPECT_EQ(device(), "gpu-0") << "the claim is not reserved for this pod";
   EXPECT_TRUE(asked.empty());
 }
 
@@ -209,7 +209,7 @@ TEST_F(ClaimReaderTest, PodsThatShareAClaimHaveItReadOnce) {
   EXPECT_EQ(gets(), 1u);
   reader.forget("p1");
   EXPECT_EQ(device(), "gpu-0");
-  EXPECT_EQ(gets(), 2u) << "it went with the first pod";
+  EXPECT_EQ(gets(), 2u) << "the early read was dropped with the first pod";
 }
 
 TEST_F(ClaimReaderTest, ManyPodsAtOnceDoNotFloodTheApiServer) {
@@ -225,7 +225,7 @@ TEST_F(ClaimReaderTest, ManyPodsAtOnceDoNotFloodTheApiServer) {
   std::optional<Result<Claim>> claim;
   begin_reading(claim);
   settle();
-  EXPECT_EQ(gets(), 1u) << "who asks does not queue";
+  EXPECT_EQ(gets(), 1u) << "a direct read does not queue";
   cluster.resume();
   settle();
   EXPECT_EQ(cluster.count(Verb::kGetPod), 100u);

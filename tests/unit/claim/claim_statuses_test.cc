@@ -116,7 +116,7 @@ TEST_F(ClaimStatusesTest, AMissingRightIsNamedWithItsRemedyAndTriedAgainLater) {
   EXPECT_EQ(condition(), "written");
 }
 
-// A node on which many claims come and go, without claimStatus of the chart.
+// Many claims are prepared and released on the node, without claimStatus of the chart.
 TEST_F(ClaimStatusesTest, WithoutTheRightOneClaimTriesForAllAndNoneIsLeftBehind) {
   fail_writes(100'000, Code::kPermissionDenied, "forbidden");
   const auto record_of = [](int i) {
@@ -131,7 +131,7 @@ TEST_F(ClaimStatusesTest, WithoutTheRightOneClaimTriesForAllAndNoneIsLeftBehind)
     pass(1s);
     most = std::max(most, statuses.size());
   }
-  EXPECT_LE(most, 51u) << "claims that exist";
+  EXPECT_LE(most, 51u) << "as many as existing claims";
   EXPECT_EQ(condition(), "refused");
   EXPECT_LE(writes(), 20u) << "in 25 minutes";
   const std::size_t before = writes();

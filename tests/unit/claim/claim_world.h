@@ -40,13 +40,13 @@ class FakeDirectory final : public DeviceDirectory {
     }
   }
   void stop_module(const std::string& name) { modules_[name] = nullptr; }
-  // It can be called to release claims only.
+  // From now on the module can be called only to release claims.
   void quiesce_module(const std::string& name) { quiesced_.insert(name); }
   void quiesce_device(const std::string& name) { devices_.at(name).quiesced = "it is quiesced"; }
-  // For a test to change what the module reports.
+  // The device that the module reports, for a test to change.
   Device& device(const std::string& name) { return devices_.at(name).device; }
   std::map<std::string, std::map<std::string, Quantity>> counter_sets;
-  // The module is away and comes back with start_module().
+  // Stops the module; start_module() brings it back.
   void restart_module(const std::string& name) {
     stop_module(name);
     returning_.emplace(name, std::vector<OneShot<bool>>());
@@ -62,7 +62,7 @@ class FakeDirectory final : public DeviceDirectory {
     std::erase_if(devices_, [&](const auto& entry) { return entry.second.module == name; });
   }
   void lose_device(const std::string& device) { devices_.erase(device); }
-  // The kernel numbers the devices anew: each name is that of the device with this id.
+  // Renumbers the devices as the kernel does: each name goes to the device with this id.
   void renumber(const std::vector<std::string>& names, const std::vector<std::string>& ids) {
     for (std::size_t i = 0; i < names.size(); ++i) device(names[i]).id = ids.at(i);
   }
@@ -110,7 +110,7 @@ class FakeDirectory final : public DeviceDirectory {
 
  private:
   asio::io_context& core_;
-  mutable std::map<std::string, std::vector<OneShot<bool>>> returning_;  // who waits for each module that restarts
+  mutable std::map<std::string, std::vector<OneShot<bool>>> returning_;  // callers that wait for each module to restart
   std::map<std::string, std::shared_ptr<Module>> modules_;
   std::map<std::string, LocatedDevice> devices_;
   std::set<std::string> quiesced_;
@@ -137,7 +137,7 @@ class ClaimWorld : public CoreFixture {
     start();
   }
 
-  // As if the host had restarted: everything in memory is new.
+  // Restarts the host: everything in memory is new.
   void start(FaultHook fault = {}) {
     preparer.reset();
     ledger.reset();
@@ -175,7 +175,7 @@ class ClaimWorld : public CoreFixture {
   static void make_hooks(Edits& edits) {
     for (const std::uint64_t bytes : std::exchange(edits.locked_memory, {})) edits.hooks.push_back(memory_hook(bytes));
   }
-  // The node boots again, with empty folders in memory.
+  // Boots the node again, with empty folders in memory.
   void reboot() {
     let_the_ledger_write();
     preparer.reset();
@@ -189,17 +189,17 @@ class ClaimWorld : public CoreFixture {
   static ClaimRef ref_of(const std::string& uid) { return {"team", "claim-" + uid, uid}; }
   Devices prepare(const std::string& uid) { return run(preparer->prepare(ref_of(uid), soon())); }
   Status unprepare(const std::string& uid) { return run(preparer->unprepare(ref_of(uid), soon())); }
-  // A new claim of one device, prepared.
+  // Prepares a new claim for one device.
   Devices prepare_new(const std::string& uid, std::vector<Allocation> allocations) {
     cluster.put_claim(a_claim(uid, std::move(allocations)));
     return prepare(uid);
   }
-  // A change that waits for the file meanwhile would look as if the disk had not responded for so long.
+  // Writes first: a change that waits for the file while time passes would look like a hanging disk.
   void advance_at_rest(Duration time) {
     let_the_ledger_write();
     clock.advance(time);
   }
-  // Nobody waits for the file, so a test has to.
+  // Makes the ledger write its file, which no caller waits for.
   void let_the_ledger_write() {
     for (int round = 0; round < 3; ++round) {
       settle();

@@ -1,4 +1,4 @@
-// Devices of one claim whose edits meet in one container.
+// Devices of one claim whose edits are combined in one container.
 #include <gmock/gmock.h>
 
 #include "tests/unit/claim/claim_world.h"

@@ -48,7 +48,7 @@ class ConfigResolutionTest : public ::testing::Test {
 };
 
 TEST_F(ConfigResolutionTest, TheClaimOverridesTheClassAndLaterEntriesOverrideEarlierOnes) {
-  // A release that lists the claim first must not turn the precedence round.
+  // A release that lists the claim first must not reverse the precedence.
   const auto resolved = resolve({config(ConfigSource::kClaim, {}, R"({"shares":4})"),
                                  config(ConfigSource::kClass, {}, R"({"mode":"slow","shares":2})"),
                                  config(ConfigSource::kClass, {}, R"({"mode":"fast","shares":3})")},
@@ -73,7 +73,7 @@ TEST_F(ConfigResolutionTest, AnEntryAppliesToAllRequestsOrOneOrItsBase) {
   EXPECT_EQ(text(resolved->values[1], "shares"), "3");
   EXPECT_EQ(text(resolved->values[2], "shares"), "2");
   ASSERT_THAT(resolved->params, SizeIs(3));
-  EXPECT_THAT(resolved->params[0].requests, IsEmpty()) << "for all";
+  EXPECT_THAT(resolved->params[0].requests, IsEmpty()) << "for all requests";
   EXPECT_THAT(resolved->params[1].requests, ElementsAre("main/big", "main/small"));
   EXPECT_THAT(resolved->params[2].requests, ElementsAre("main/big"));
 }

@@ -1,5 +1,5 @@
-// The host is killed at any point. The ledger still knows all that the modules hold, and the kubelet's next call
-// succeeds.
+// The host is killed at any point. The ledger still knows every device that the modules hold, and the kubelet's next
+// call succeeds.
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -147,11 +147,11 @@ TEST_P(KilledUnprepareTest, IsFollowedByAPrepareOfAnotherPod) {
   ASSERT_TRUE(killed_in(GetParam().point, GetParam().nth, [&] { (void)unprepare("u1"); }));
   start();
   ASSERT_TRUE(prepare("u1"));
-  EXPECT_THAT(hardware(), SizeIs(2)) << "what was half released is set up again";
+  EXPECT_THAT(hardware(), SizeIs(2)) << "a half-released device is set up again";
   check();
 }
 
-// The node loses its power: the disk has what was synced last, and the memory of the node is empty.
+// The node loses its power: the disk has the last synced state, and the memory of the node is empty.
 class PowerLossTest : public CrashTest {
  protected:
   void lose_power() {
@@ -193,7 +193,7 @@ TEST_F(PowerLossTest, KeepsWhatWasSynced) {
   EXPECT_EQ(record("u1")->parts[0].state, "state of u1");
   EXPECT_EQ(record("u2"), nullptr) << "a released device stays released";
   EXPECT_EQ(record("u3"), nullptr);
-  EXPECT_THAT(live_claims(*ledger, directory, "gpus"), SizeIs(1)) << "reconcile frees the rest";
+  EXPECT_THAT(live_claims(*ledger, directory, "gpus"), SizeIs(1)) << "reconcile frees the other devices";
   EXPECT_TRUE(prepare("u1"));
   ledger.reset();
 }
@@ -209,16 +209,16 @@ TEST_F(PowerLossTest, ForgetsTheLastMillisecondsAndTheKubeletRepeatsThem) {
   EXPECT_EQ(record("u2"), nullptr);
   EXPECT_EQ(record("u3"), nullptr);
   EXPECT_FALSE(is_whole(*record("u1"), boot_id)) << "it is back, as a claim of another boot";
-  EXPECT_THAT(live_claims(*ledger, directory, "gpus"), SizeIs(1)) << "reconcile frees the rest";
+  EXPECT_THAT(live_claims(*ledger, directory, "gpus"), SizeIs(1)) << "reconcile frees the other devices";
   ASSERT_TRUE(prepare("u2")) << "its pod runs again after the boot";
   EXPECT_TRUE(has_cdi_file("u2"));
   EXPECT_TRUE(unprepare("u3")) << "its pod was deleted meanwhile";
-  EXPECT_TRUE(unprepare("u1")) << "once the search for orphans has found it";
+  EXPECT_TRUE(unprepare("u1")) << "after the search for orphans has found it";
   EXPECT_THAT(ledger->claims(), SizeIs(1));
   ledger.reset();
 }
 
-// A random mix of calls for claims that compete for devices, with the host killed now and then.
+// Random calls for claims that compete for devices, with random kills of the host.
 class RandomLifeTest : public CrashTest, public ::testing::WithParamInterface<unsigned> {};
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomLifeTest, ::testing::Range(1u, 7u),
                          [](const auto& about) { return fmt::format("Seed{}", about.param); });

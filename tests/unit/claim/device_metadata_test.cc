@@ -77,7 +77,7 @@ TEST_F(DeviceMetadataTest, TheFirstDeviceOfARequestBringsItsFileAlong) {
   EXPECT_THAT(mounts("u1", 1), IsEmpty());
   EXPECT_EQ(mounts("u1", 2).size(), 1u);
   EXPECT_THAT(text("u1"), HasSubstr("\"name\":\"gpu-1\""));
-  EXPECT_THAT(text("u1"), HasSubstr("\"name\":\"nic-0\"")) << "of another module, which describes nothing";
+  EXPECT_THAT(text("u1"), HasSubstr("\"name\":\"nic-0\"")) << "the device of a module without metadata";
   EXPECT_THAT(text("u1"), Not(HasSubstr("gpu-2")));
 }
 
@@ -96,10 +96,10 @@ TEST_F(DeviceMetadataTest, IsRemovedByUnprepareAndSweptAtTheStart) {
   EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(first).parent_path()));
   const auto stale = folder / "metadata/cardcage.gpu.example.com-claim_u9";
   std::filesystem::create_directories(stale);
-  std::filesystem::create_directories(folder / "metadata/of-somebody-else");
+  std::filesystem::create_directories(folder / "metadata/of-another-driver");
   start();
   EXPECT_FALSE(std::filesystem::exists(stale));
-  EXPECT_TRUE(std::filesystem::exists(folder / "metadata/of-somebody-else"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "metadata/of-another-driver"));
   EXPECT_TRUE(std::filesystem::exists(second));
 }
 

@@ -1,4 +1,4 @@
-// Prepared claims whose container edits do not fit the node any more: a driver was replaced in the same boot.
+// Prepared claims whose container edits no longer fit the node: a driver was replaced in the same boot.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
@@ -23,18 +23,19 @@ class MisfitsTest : public AllocatorWorld {
   }
 
   std::string path(const std::string& name) const { return (folder / name).native(); }
-  // The driver has this file now, and the module gives it to containers, with one that the daemon does not see.
+  // Puts the file on the node as a file of the driver, and lets the module mount it, with one that the daemon does not
+  // see.
   void mount(const std::string& name) {
     std::ofstream(path(name)) << "library";
     given.mounts = {{.host_path = path(name), .container_path = "/lib", .type = "", .options = {}},
                     {.host_path = "/host/only", .container_path = "/other", .type = "", .options = {}}};
   }
-  // As an upgrade of the driver does.
+  // Replaces a file as an upgrade of the driver does.
   void replace(const std::string& before, const std::string& after) {
     std::filesystem::remove(path(before));
     mount(after);
   }
-  // Waits until the daemon has looked at the paths, which it does some time after its response.
+  // Waits until the daemon has checked the paths, which it does after its response.
   void prepare_and_look() {
     ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
     advance_at_rest(std::chrono::milliseconds(200));
@@ -60,7 +61,7 @@ TEST_F(MisfitsTest, WhatFitsIsRepeatedWithoutTheModule) {
   EXPECT_EQ(prepares(), 1);
 }
 
-// Before the daemon has looked which paths it does not see.
+// The daemon has not yet checked which paths it does not see.
 TEST_F(MisfitsTest, ACallRightAfterAPrepareIsRepeatedWithoutTheModule) {
   ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
   EXPECT_TRUE(prepare("u1"));
@@ -139,7 +140,7 @@ TEST_F(MisfitsTest, APathThatTheDaemonNeverSawIsNotMissed) {
   EXPECT_EQ(prepares(), 1);
   replace("lib-1", "lib-2");
   ASSERT_TRUE(prepare("u1"));
-  EXPECT_EQ(prepares(), 2) << "others are";
+  EXPECT_EQ(prepares(), 2) << "the other paths are missed";
 }
 
 TEST_F(MisfitsTest, ADeviceOfAResourceIsPreparedAgain) {
@@ -157,7 +158,7 @@ TEST_F(MisfitsTest, TheHostRepeatsThePrepareByItself) {
   run(preparer->refit("u1", soon()));
   run(allocator->refit("gpu-1", soon()));
   run(preparer->refit("unknown", soon()));
-  EXPECT_EQ(prepares(), 2) << "everything fits";
+  EXPECT_EQ(prepares(), 2) << "all edits fit";
   replace("lib-1", "lib-2");
   run(preparer->refit("u1", soon()));
   run(allocator->refit("gpu-1", soon()));

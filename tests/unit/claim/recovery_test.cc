@@ -37,10 +37,10 @@ TEST_F(RecoveryTest, ClaimsOfALostLedgerAreRebuiltFromTheirFiles) {
   lose_ledger();
   start();
   EXPECT_TRUE(has_cdi_file("u1")) << "containers may still start with it";
-  EXPECT_THAT(live_claims(*ledger, directory, "gpus"), SizeIs(2)) << "nothing is taken from running pods";
+  EXPECT_THAT(live_claims(*ledger, directory, "gpus"), SizeIs(2)) << "running pods keep their devices";
   EXPECT_EQ(prepare_new("u3", {an_allocation("gpu-1")}).error().code, Code::kAlreadyExists);
   EXPECT_EQ(prepare("u1"), first);
-  EXPECT_EQ(gpus->count(Verb::kPrepare), 3) << "asked again: its state is lost";
+  EXPECT_EQ(gpus->count(Verb::kPrepare), 3) << "prepared again: its state is lost";
   ASSERT_TRUE(unprepare("u2"));
   EXPECT_EQ(gpus->holds.count("u2"), 0u);
   EXPECT_TRUE(prepare("u3"));
@@ -61,7 +61,7 @@ TEST_F(RecoveryTest, AMissingDeviceDoesNotHideThePartsOfOtherModules) {
   ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0"), an_allocation("nic-0")}));
   lose_ledger();
   start();
-  directory.drop_module("nics");  // as if it had not listed its devices yet
+  directory.drop_module("nics");  // as before it has listed its devices
   EXPECT_THAT(live_claims(*ledger, directory, "gpus"), SizeIs(1));
 }
 

@@ -1,5 +1,5 @@
-// Claims whose devices have other names by now: the kernel has numbered them anew, or a device took over the name of
-// one that is gone.
+// Claims whose devices have new names: the kernel has renumbered them, or a device took over the name of a device that
+// is gone.
 #include <gmock/gmock.h>
 
 #include "host/claim/conflicts.h"
@@ -17,7 +17,7 @@ using ::testing::SizeIs;
 
 class RenumberedClaimsTest : public ClaimWorld {
  protected:
-  // Claim "a" has gpu-0 and "b" has gpu-1.
+  // Prepares claim "a" with gpu-0 and "b" with gpu-1.
   void prepare_both() {
     ASSERT_TRUE(prepare_new("a", {an_allocation("gpu-0")}));
     ASSERT_TRUE(prepare_new("b", {an_allocation("gpu-1")}));
@@ -30,7 +30,7 @@ class RenumberedClaimsTest : public ClaimWorld {
     reboot();
   }
   std::string id_of(const std::string& uid) const { return record(uid)->parts[0].devices[0].device_id; }
-  // The device that the module was asked for last.
+  // The device of the last call to the module.
   std::string held_by(const std::string& uid) const {
     const auto claim = gpus->holds.find(uid);
     return claim == gpus->holds.end() ? "nothing" : claim->second.allocations.at(0).device_id;
@@ -167,7 +167,7 @@ TEST_F(RenumberedClaimsTest, NoClaimGetsADeviceThatIsBeingReleased) {
   EXPECT_EQ(prepare("a").error().code, Code::kAlreadyExists);
   gpus->unblock(Verb::kUnprepare);
   ASSERT_TRUE(until([&] { return released->has_value(); }));
-  EXPECT_TRUE(prepare("a")) << "the kubelet tries again";
+  EXPECT_TRUE(prepare("a")) << "the kubelet retries";
 }
 
 TEST_F(RenumberedClaimsTest, PartitionsAndCountersOfAnEarlierBootAreFree) {

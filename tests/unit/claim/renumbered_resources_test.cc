@@ -1,4 +1,4 @@
-// Devices of a resource whose names are others by now. The kubelet hands out ids, so that the id is the promise.
+// Devices of a resource that got new names. The kubelet hands out ids, so the id counts.
 #include <gmock/gmock.h>
 
 #include "tests/unit/claim/allocator_world.h"
@@ -15,7 +15,7 @@ using ::testing::UnorderedElementsAre;
 
 class RenumberedResourcesTest : public AllocatorWorld {
  protected:
-  // Pod "a" has GPU-0 and pod "b" GPU-1.
+  // Gives GPU-0 to pod "a" and GPU-1 to pod "b".
   void hand_out_both() {
     ASSERT_TRUE(allocate({"GPU-0"}));
     allocator->seen("GPU-0", {"team", "a", "main"});
@@ -25,9 +25,9 @@ class RenumberedResourcesTest : public AllocatorWorld {
   }
   void swap() { directory.renumber({"gpu-0", "gpu-1"}, {"GPU-1", "GPU-0"}); }
   bool restore() { return run(allocator->restore(soon())); }
-  // Whether the list has the device as healthy.
+  // Whether the list shows the device as healthy.
   bool offered(const std::string& name) { return !unavailable(directory.device(name)); }
-  // What a container gets that names the CDI device.
+  // The edits of a container that names the CDI device.
   std::string given(const std::string& cdi_device) const {
     const auto spec = cdi.read({{Api::kDevicePlugin, kResource}, cdi_device});
     return spec && !spec->devices.empty() ? spec->devices[0].edits.env.at(0).value : "nothing";
@@ -83,14 +83,14 @@ TEST_F(RenumberedResourcesTest, APodThatStartsAgainGetsItsDeviceByItsId) {
 
 TEST_F(RenumberedResourcesTest, ADeadCardCostsItsOwnIdOnly) {
   hand_out_both();
-  directory.renumber({"gpu-0", "gpu-1"}, {"GPU-1", "GPU-2"});  // GPU-0 is dead
+  directory.renumber({"gpu-0", "gpu-1"}, {"GPU-1", "GPU-2"});  // GPU-0 has failed
   directory.lose_device("gpu-2");
   reboot();
   EXPECT_FALSE(restore());
   EXPECT_EQ(given("gpu-0"), "nothing");
   EXPECT_EQ(given("gpu-1"), "GPU-1");
   EXPECT_TRUE(offered("gpu-0"));
-  EXPECT_TRUE(offered("gpu-1")) << "a pod has a CDI device with this name, but not this device";
+  EXPECT_TRUE(offered("gpu-1")) << "a pod has a CDI device with this name, but another device";
   const auto granted = allocate({"GPU-2"});
   ASSERT_TRUE(granted) << granted.error().message;
   ASSERT_THAT(granted->cdi_devices, SizeIs(1));
@@ -122,7 +122,7 @@ TEST_F(RenumberedResourcesTest, APodThatWasDeletedMeanwhileGivesBackItsOwnDevice
   ASSERT_TRUE(restore());
   EXPECT_EQ(given("gpu-0"), "GPU-0");
   EXPECT_EQ(given("gpu-1"), "nothing");
-  ASSERT_TRUE(allocate({"GPU-1"})) << "its name is that of the record of GPU-0";
+  ASSERT_TRUE(allocate({"GPU-1"})) << "its name is in the record of GPU-0";
   EXPECT_EQ(given("gpu-0"), "GPU-0");
 }
 
@@ -138,7 +138,7 @@ TEST_F(RenumberedResourcesTest, ReplicasKeepTheirDevice) {
   EXPECT_EQ(given("gpu-0"), "GPU-0");
 }
 
-// The kubelet does not know of other drivers, and does not call again for its pods.
+// The kubelet does not know other drivers, and does not call again for its pods.
 TEST_F(RenumberedResourcesTest, APromisedDeviceIsGivenToNoClaimAfterAReboot) {
   hand_out_both();
   swap();

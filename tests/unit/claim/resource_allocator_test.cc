@@ -48,7 +48,7 @@ TEST_F(ResourceAllocatorTest, HandsDevicesOutAndTakesThemBack) {
 TEST_F(ResourceAllocatorTest, AnotherContainerOfThePodGetsTheDeviceAsItIs) {
   const auto first = allocate({"GPU-0"});
   ASSERT_TRUE(first);
-  EXPECT_EQ(allocate({"GPU-0"}), first) << "the init container had it, now the app container";
+  EXPECT_EQ(allocate({"GPU-0"}), first) << "first for the init container, then for the app container";
   EXPECT_EQ(gpus->count(Verb::kPrepare), 1);
   EXPECT_EQ(gpus->count(Verb::kUnprepare), 0);
   EXPECT_THAT(holders("gpu-0"), SizeIs(1));
@@ -65,7 +65,7 @@ TEST_F(ResourceAllocatorTest, AnotherPodGetsTheDevicePreparedAgain) {
   EXPECT_THAT(*run(ledger->history({.claim = "team/first"})), SizeIs(1));
 
   let_the_pod_run();
-  ASSERT_TRUE(allocate({"GPU-0"})) << "for a pod whose predecessor the kubelet never reported";
+  ASSERT_TRUE(allocate({"GPU-0"})) << "the kubelet never reported the earlier pod";
   EXPECT_EQ(gpus->count(Verb::kUnprepare), 2);
 }
 
@@ -89,7 +89,7 @@ TEST_F(ResourceAllocatorTest, ReplicasShareOnePreparation) {
   EXPECT_EQ(gpus->count(Verb::kPrepare), 1);
   EXPECT_THAT(holders("gpu-0"), SizeIs(2));
   ASSERT_TRUE(release("GPU-0::0"));
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0) << "the other one still has it";
+  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0) << "the other container still has it";
   EXPECT_THAT(*run(ledger->history({})), SizeIs(1));
   ASSERT_TRUE(release("GPU-0::3"));
   EXPECT_EQ(gpus->count(Verb::kUnprepare), 1);
@@ -137,7 +137,7 @@ TEST_F(ResourceAllocatorTest, ADeviceThatFailsIsNotOfferedForAWhile) {
   clock.advance(std::chrono::seconds(10));
   settle();
   EXPECT_FALSE(unavailable(device));
-  EXPECT_GT(changes, before) << "the list has to be made anew";
+  EXPECT_GT(changes, before) << "the list has to be rebuilt";
   EXPECT_TRUE(allocate({"GPU-0"}));
 }
 
@@ -181,7 +181,7 @@ TEST_F(ResourceAllocatorTest, AnAllocateThatItsModuleDoesNotSurviveIsMadeOnceMor
   EXPECT_EQ(gpus->count(Verb::kPrepare), 2);
 }
 
-// Nobody waits for the note, so the response may be sent before the note is written.
+// The response may be sent before the note is written.
 TEST_F(ResourceAllocatorTest, AHostKilledRightAfterItsResponseKnowsTheDevice) {
   const auto copy = [](const std::filesystem::path& from, const std::filesystem::path& to) {
     using Options = std::filesystem::copy_options;
@@ -198,7 +198,7 @@ TEST_F(ResourceAllocatorTest, AHostKilledRightAfterItsResponseKnowsTheDevice) {
   EXPECT_EQ(held("gpu-0")->phase, ClaimPhase::kPrepared);
   EXPECT_TRUE(cdi.read({{Api::kDevicePlugin, kResource}, "gpu-0"})) << "the container may start at this moment";
   EXPECT_TRUE(run(allocator->restore(soon())));
-  EXPECT_EQ(gpus->count(Verb::kPrepare), 1) << "there is no doubt";
+  EXPECT_EQ(gpus->count(Verb::kPrepare), 1) << "the record is certain";
   allocator->seen("GPU-0", {"team", "train", "main"});
   ASSERT_THAT(holders("gpu-0"), SizeIs(1));
   ASSERT_TRUE(release("GPU-0"));
@@ -230,7 +230,7 @@ TEST_F(ResourceAllocatorTest, AWholeDeviceAndItsPartitionAreNotHeldTogether) {
   EXPECT_EQ(refused.error().code, Code::kAlreadyExists);
   EXPECT_THAT(refused.error().message, HasSubstr("device 'gpu-0' is not free: device 'gpu-1', a part of the same "
                                                  "hardware, is prepared for resource 'example.com/gpu'"));
-  EXPECT_FALSE(prepare_new("u1", {an_allocation("gpu-0")})) << "neither through DRA";
+  EXPECT_FALSE(prepare_new("u1", {an_allocation("gpu-0")})) << "nor through DRA";
   advance_at_rest(std::chrono::minutes(1));
   EXPECT_EQ(unavailable(directory.device("gpu-0"))->reason, "PartitionInUse");
   EXPECT_FALSE(unavailable(directory.device("gpu-1")));
@@ -248,7 +248,7 @@ TEST_F(ResourceAllocatorTest, TellsOfPartitionsThatAreTakenAndReleased) {
   ASSERT_TRUE(release("GPU-0"));
   EXPECT_THAT(partitions_changed, SizeIs(2));
   ASSERT_TRUE(allocate({"GPU-5"}));
-  EXPECT_THAT(partitions_changed, SizeIs(2)) << "it is nobody's partition";
+  EXPECT_THAT(partitions_changed, SizeIs(2)) << "it has no parent";
 }
 
 TEST_F(ResourceAllocatorTest, HandingOutDoesNotWaitForTheDisk) {

@@ -24,7 +24,7 @@ TEST_F(ResourceReleaseTest, ADeviceThatIsBeingHandedOutIsNotReleased) {
   EXPECT_FALSE(allocator->busy("GPU-0"));
 }
 
-// The record of a device has no holder while it is prepared for the first one, and is listed under the device's own id.
+// The record of a device has no holder during its first prepare, and is listed under the device's own id.
 TEST_F(ResourceReleaseTest, AReplicaThatIsBeingHandedOutIsNotReleased) {
   serve({.replicas = 4});
   gpus->block(Verb::kPrepare);
@@ -63,7 +63,7 @@ TEST_F(ResourceReleaseTest, AReleaseThatWaitedForItsTurnLooksForNewHolders) {
   EXPECT_EQ(gpus->count(Verb::kUnprepare), 0);
 }
 
-// The module may reset the device, which another container may have by then.
+// The module may reset the device, which another container may have then.
 TEST_F(ResourceReleaseTest, APreStartBehindAReleaseTouchesNoDevice) {
   ASSERT_TRUE(allocate({"GPU-0"}));
   let_the_pod_run();
@@ -143,14 +143,15 @@ TEST_F(ResourceReleaseTest, AfterARebootDevicesAreRestored) {
   boot_id = "another boot";
   std::filesystem::remove_all(cdi.folder());
   restart();
-  EXPECT_FALSE(cdi.read({{Api::kDevicePlugin, kResource}, "gpu-0"})) << "nothing is known to be there yet";
+  EXPECT_FALSE(cdi.read({{Api::kDevicePlugin, kResource}, "gpu-0"})) << "no device is listed yet";
   run(allocator->restore(soon()));
   EXPECT_EQ(gpus->count(Verb::kPrepare), 2);
   EXPECT_TRUE(gpus->holds["gpu-0"].other_boot);
-  EXPECT_TRUE(cdi.read({{Api::kDevicePlugin, kResource}, "gpu-0"})) << "the kubelet hands the old names to the runtime";
+  EXPECT_TRUE(cdi.read({{Api::kDevicePlugin, kResource}, "gpu-0"}))
+      << "the kubelet passes the old names to the runtime";
   EXPECT_EQ(holders("gpu-0")[0].pod, "train");
   run(allocator->restore(soon()));
-  EXPECT_EQ(gpus->count(Verb::kPrepare), 2) << "once is enough";
+  EXPECT_EQ(gpus->count(Verb::kPrepare), 2) << "it is not prepared again";
 }
 
 TEST_F(ResourceReleaseTest, AnIdMissingInTheLedgerIsAdopted) {

@@ -72,7 +72,7 @@ std::string utf8(char32_t c) {
   return {byte(0xe0 | c >> 12), byte(0x80 | (c >> 6 & 63)), byte(0x80 | (c & 63))};
 }
 
-// The mistakes of toml++ that cmake/archives/toml.cc mends.
+// Mistakes of toml++ that cmake/archives/toml.cc fixes.
 TEST(ConfigErrorsTest, UnexpectedCharactersAreErrorsAndNeverCrash) {
   for (char32_t c = 0x80; c < 0xd800; c += 61)
     for (const std::string& text : {utf8(c) + " = 1", "a = " + utf8(c), "[a" + utf8(c) + "]", "a " + utf8(c) + "= 1"})

@@ -174,7 +174,7 @@ process = { environment = ["A"], limits = { core = 0 } }
   EXPECT_EQ(confined.groups, std::vector<std::uint32_t>{44});
   for (const auto& list : {confined.mounts, confined.hooks, confined.net_devices, confined.env})
     EXPECT_EQ(list, Texts{}) << "none";
-  EXPECT_EQ(allowed_edits(config.modules.at(2)), AllowedEdits{}) << "limits and variables take no right away";
+  EXPECT_EQ(allowed_edits(config.modules.at(2)), AllowedEdits{}) << "limits and variables do not restrict edits";
 }
 
 TEST(ConfigTest, ModulesKeepTheirOrderOptionsAndRules) {
@@ -298,7 +298,7 @@ kind = "interface"
                                            SelectTable{{"attributes.example.com/tier", {"gold"}}}));
 }
 
-// Which names a pattern gives is known only from the devices, so names that two rules could give are no error.
+// The names from a pattern are known only with the devices, so names that two rules could give are not an error.
 TEST(ConfigTest, AResourceMayTakeItsNameFromAttributes) {
   const Config config = accepted(R"(
 [[module]]
@@ -432,7 +432,7 @@ TEST(CheckConfigTest, PrintsEveryErrorAndFails) {
                                      file.native())));
 }
 
-// Seeded, so that a failure can be repeated. config_fuzz goes deeper.
+// Seeded, so that a failure can be repeated. config_fuzz tests more.
 TEST(ConfigPropertyTest, MutatedFilesNeverCrashAndAlwaysSayWhere) {
   std::mt19937 random(20260724);
   std::vector<std::string> corpus = {shipped("config/cardcage.toml"), shipped("config/demo.toml")};

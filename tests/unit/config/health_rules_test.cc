@@ -67,7 +67,7 @@ TEST(HealthRuleConfigTest, WhatIsNotWrittenIsLeftOpen) {
   HealthRuleConfig nothing;
   nothing.cause = "Any";
   EXPECT_EQ(rule(""), nothing);
-  EXPECT_EQ(rule("reason = \"*\""), nothing) << "the same as none";
+  EXPECT_EQ(rule("reason = \"*\""), nothing) << "the same as no reason";
 }
 
 TEST(HealthRuleConfigTest, ALimitMayLeaveOutItsUnitAndItsEnd) {

@@ -76,7 +76,7 @@ TEST_F(ParamsTest, ChecksValuesLikeOptions) {
             "parameter 'ignore' is a list with other values than strings, which no parameter can be");
 }
 
-// Errors reach pod events and logs, where nobody in the cluster may inject lines.
+// Errors appear in pod events and logs, and no user of the cluster may inject lines there.
 TEST_F(ParamsTest, NeverRepeatsControlCharacters) {
   for (const char* members : {R"(,"interval":"1\n2")", R"(,"mig":"a\nb")", R"(,"a\nb":1)", R"(,"a\nb":1,"a\nb":2)"}) {
     EXPECT_EQ(refusal(members).find('\n'), std::string::npos) << members;

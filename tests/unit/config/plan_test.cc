@@ -63,7 +63,7 @@ TEST(PlanTest, WhatAModuleMayDoIsNamed) {
                                                         "net_devices", "groups", "env"}}));
   EXPECT_THAT(plan(module("gpu"), module("gpu", "mounts = []\n")).modules,
               ElementsAre(ModuleChange{Kind::kReplaced, "gpu", "gpu", {"mounts"}}))
-      << "none differs from any";
+      << "an empty list differs from no list";
 }
 
 TEST(PlanTest, ChangedRulesNeedNoNewInstance) {

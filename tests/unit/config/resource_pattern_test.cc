@@ -59,7 +59,7 @@ TEST(ResourcePatternTest, KnowsWhichNamesItCanGive) {
   EXPECT_FALSE(can_give("nvidia.com/mig-{profile}-x", "nvidia.com/mig-1g.5gb"));
   EXPECT_TRUE(can_give("nvidia.com/gpu", "nvidia.com/gpu"));
   EXPECT_FALSE(can_give("nvidia.com/gpu", "nvidia.com/gpu.shared"));
-  EXPECT_FALSE(can_give("", "nvidia.com/gpu")) << "the rule of a driver";
+  EXPECT_FALSE(can_give("", "nvidia.com/gpu")) << "a rule for a driver";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What people read about device lists and edits that differ.
+// The text about differences of device lists and edits.
 #include <gtest/gtest.h>
 
 #include "host/conformance/claim_edits.h"
@@ -50,7 +50,7 @@ TEST(EditChangesTest, NamesTheKindsOfEdits) {
   EXPECT_EQ(summary_of({}), "no edits");
   PreparedEdits after = before;
   after.state = "other";
-  EXPECT_EQ(edit_changes(before, after), "") << "the state is the module's own";
+  EXPECT_EQ(edit_changes(before, after), "") << "the state belongs to the module";
   after.claim.env = {{"A", "2"}};
   after.allocations[0].device_nodes.pop_back();
   EXPECT_EQ(edit_changes(before, after), "the container gets other variables, device nodes");

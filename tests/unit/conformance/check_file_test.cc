@@ -125,7 +125,7 @@ TEST(CheckFileTest, PreparesTheWantedDevice) {
 
 TEST(CheckFileTest, AModuleWithoutDevicesCannotBeCheckedFurther) {
   const Report report = check(test_module("good.so"));
-  EXPECT_EQ(names(report, Verdict::kFail), Names{"prepare"}) << "nothing about claims was checked";
+  EXPECT_EQ(names(report, Verdict::kFail), Names{"prepare"}) << "claims were not checked";
   EXPECT_THAT(evidence(report, "prepare"), AllOf(HasSubstr("the module reports no device"), HasSubstr("--no-prepare")));
   EXPECT_EQ(evidence(report, "prepare-again"), "'prepare and unprepare succeed' failed");
   EXPECT_EQ(evidence(report, "quiesce"), "the module has no quiesce");
@@ -217,7 +217,7 @@ TEST(CheckFileTest, AChildThatHasEndedIsABreach) {
   EXPECT_EQ(evidence(report, "processes"), "a child process, which has ended");
 }
 
-// No check looks for them.
+// Breaches that the host logs, and for which there is no check.
 TEST(CheckFileTest, WhatTheHostLogsIsABreach) {
   const std::pair<std::string, std::string> breaches[] = {
       {"sink-thread", "use of a sink refused: its call has ended, or this is another thread"},

@@ -1,5 +1,5 @@
-// The tables of tests/admission: what the admission policies of two modules judge, judged by the host. The cluster
-// suite has an API server judge the same tables.
+// The tables of tests/admission: values that the admission policies of two modules judge, judged by the host. The
+// cluster suite has an API server judge the same tables.
 #include <gmock/gmock.h>
 
 #include <boost/json/parse.hpp>
@@ -17,7 +17,8 @@ namespace {
 namespace json = boost::json;
 using ::testing::HasSubstr;
 
-// A class must be complete, for a claim may leave everything to it. A claim need not be.
+// Judges as a class, which must be complete because a claim may leave everything to it, or as a claim, which need not
+// be.
 Status judge(const ModuleIdentity& identity, std::string_view source, const json::value& parameters) {
   const bool in_class = source == "class";
   const auto decoded =

@@ -1,4 +1,4 @@
-// Descriptors that go over a unix socket.
+// Descriptors that are passed over a unix socket.
 #include "host/core/descriptors.h"
 
 #include <fcntl.h>
@@ -63,7 +63,7 @@ TEST_F(DescriptorsTest, TheEndIsNoError) {
 
 TEST_F(DescriptorsTest, LostOnesAreAnError) {
   ASSERT_EQ(send_with(ours.get(), std::string_view("x"), Descriptors(kMaxPassedDescriptors, open("/"))), 1);
-  // No number is left for them.
+  // The process has no free descriptor number for them.
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
   const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};

@@ -53,7 +53,7 @@ TEST(FileTest, MakesFoldersWithTheirModeWhateverTheUmask) {
   };
   EXPECT_EQ(mode_of("old/parent/new"), 0755u);
   EXPECT_EQ(mode_of("old/parent"), 0755u);
-  EXPECT_EQ(mode_of("old"), 0700u) << "the mode of a folder that exists is its owner's choice";
+  EXPECT_EQ(mode_of("old"), 0700u) << "the mode of an existing folder is kept";
 }
 
 TEST(FileTest, MakesParentsOnceAndRefusesAFileInTheWay) {

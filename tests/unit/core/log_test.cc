@@ -12,7 +12,7 @@ using ::testing::EndsWith;
 static_assert(is_reserved_field("message") && is_reserved_field("level") && is_reserved_field("time"));
 static_assert(!is_reserved_field("error"));
 
-// The one line that `write` logs.
+// Returns the one line that `write` logs.
 std::string line_of(LogFormat format, const std::function<void()>& write) {
   configure_log(LogLevel::kInfo, format);
   ::testing::internal::CaptureStderr();

@@ -12,8 +12,8 @@
 namespace cardcage {
 namespace {
 
-// Of the code of the program and its libraries. RssFile of /proc/self/status has parts of a sanitizer's own memory,
-// too.
+// The resident code of the program and its libraries. RssFile of /proc/self/status includes parts of a sanitizer's
+// memory.
 std::size_t resident_code_kib() {
   std::ifstream mappings("/proc/self/smaps");
   std::size_t sum = 0;
@@ -29,7 +29,7 @@ std::size_t resident_code_kib() {
   return sum;
 }
 
-// Reads a byte of each page of the code that is loaded.
+// Reads one byte in each page of loaded code.
 int touch(dl_phdr_info* object, std::size_t, void* sum) {
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = object->dlpi_phdr[i];

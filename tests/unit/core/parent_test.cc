@@ -45,7 +45,7 @@ class ParentTest : public ::testing::Test {
     }));
   }
 
-  // Waits until the run after so many restarts has begun, and returns its pid.
+  // Waits for the run after that many restarts, and returns its pid.
   pid_t run(unsigned restarts) const {
     pid_t pid = -1;
     EXPECT_TRUE(eventually([&] {
@@ -136,7 +136,7 @@ TEST_F(ParentTest, SignalsArePassedOnAndOneThatAsksForTheEndEndsBoth) {
     ::sigemptyset(&wanted);
     for (const int signal : {SIGHUP, SIGTERM}) ::sigaddset(&wanted, signal);
     ::sigprocmask(SIG_BLOCK, &wanted, nullptr);
-    ::kill(::getppid(), SIGHUP);  // now it is ready
+    ::kill(::getppid(), SIGHUP);  // the daemon is ready
     for (int signal = 0;;) {
       ::sigwait(&wanted, &signal);
       if (signal == SIGTERM) ::_exit(40 + hangups);
@@ -184,7 +184,7 @@ TEST_F(ParentTest, OrphansAreReapedAndNotTakenForTheDaemon) {
   const auto orphan = folder_ / "orphan";
   start([&](const Restarts&) -> int {
     if (::fork() != 0) run_on({});
-    if (::fork() != 0) ::_exit(0);  // its child becomes the parent's
+    if (::fork() != 0) ::_exit(0);  // the parent adopts the child
     std::ofstream(orphan) << ::getpid() << std::endl;
     ::_exit(0);
   });

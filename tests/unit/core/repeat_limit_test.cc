@@ -42,7 +42,7 @@ TEST(RepeatLimitTest, TheSameWordsComeLessAndLessOften) {
       lines.push_back(std::chrono::duration_cast<std::chrono::seconds>(passed).count());
   EXPECT_THAT(lines, ElementsAre(0, 10, 30, 70, 150, 310, 630, 1230, 1830, 2430, 3030));
   EXPECT_TRUE(limit.admit("api", "forbidden", kStart + 2h));
-  EXPECT_TRUE(limit.admit("api", "unreachable", kStart + 2h + 10s)) << "other words have pauses of their own";
+  EXPECT_TRUE(limit.admit("api", "unreachable", kStart + 2h + 10s)) << "another text has its own pauses";
   EXPECT_TRUE(limit.admit("api", "unreachable", kStart + 2h + 20s)) << "and start over";
 }
 

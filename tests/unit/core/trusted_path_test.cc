@@ -71,7 +71,7 @@ TEST_F(TrustedPathTest, AFileOrFolderThatOthersMayWriteIsRefused) {
 
 TEST_F(TrustedPathTest, AStickyFolderHoldsFoldersOfRootAndNothingElse) {
   fs::permissions(folder / "vendor", fs::perms(01777));
-  EXPECT_EQ(error_of(tool()), "trusted") << "nobody else can move vendor/bin";
+  EXPECT_EQ(error_of(tool()), "trusted") << "no other user can move vendor/bin";
   std::ofstream(folder / "vendor/tool") << "x" << std::flush;
   EXPECT_THAT(error_of(folder / "vendor/tool"), HasSubstr("mode 1777")) << "it may be a hard link of another file";
   fs::create_symlink("bin/tool", folder / "vendor/link");

@@ -17,7 +17,7 @@
 namespace cardcage {
 namespace {
 
-constexpr std::chrono::seconds kTimeout{40};  // for a whole check of a module under a sanitizer
+constexpr std::chrono::seconds kTimeout{40};  // enough for a whole check of a module under a sanitizer
 constexpr std::size_t kMaxOutput = 10'000'000;
 
 std::vector<char*> pointers(std::vector<std::string>& strings) {

@@ -16,7 +16,7 @@ std::string script(const std::string& shell) {
   return ended.out;
 }
 
-// Returns what bash offers for the last word of `line`.
+// Returns bash's completions for the last word of `line`.
 std::string complete(const std::vector<std::string>& line) {
   std::string words;
   for (const std::string& word : line) words += " '" + word + "'";

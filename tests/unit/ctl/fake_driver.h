@@ -1,4 +1,4 @@
-// A DRA driver of another vendor: registers in a kubelet's folder and sends the responses that a test prepared.
+// A DRA driver of another vendor: registers in a kubelet's folder and sends the test's prepared responses.
 #pragma once
 
 #include <grpcpp/server.h>
@@ -36,7 +36,8 @@ class FakeDriver final : public api::dra_v1::DRAPlugin::Service, public api::reg
   grpc::Status GetInfo(grpc::ServerContext*, const api::registration::InfoRequest*,
                        api::registration::PluginInfo*) override;
 
-  // `false` serves only the old health service, as drivers before Kubernetes 1.37 do. To be called before any call.
+  // `false` serves only the old health service, as drivers for Kubernetes before 1.37 do. Call this before any other
+  // call.
   void serve(bool health_v1);
 
  private:

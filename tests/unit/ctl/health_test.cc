@@ -160,7 +160,7 @@ TEST_F(HealthTest, CommandsForADeviceReachTheDaemon) {
   EXPECT_EQ(got.verb, DeviceVerb::kClear);
   EXPECT_EQ(got.cause, "Xid");
   EXPECT_EQ(got.reason, "replaced");
-  EXPECT_EQ(cagectl({"device", "clear", "gpu-1", ""}).code, 0) << "a cause without a name";
+  EXPECT_EQ(cagectl({"device", "clear", "gpu-1", ""}).code, 0) << "the cause is empty";
   EXPECT_EQ(daemon.last_device_command().cause, "");
   EXPECT_EQ(cagectl({"device", "reset", "GPU-1"}).code, 0);
   got = daemon.last_device_command();

@@ -1,5 +1,5 @@
-// cagectl import sriov: configurations of the SR-IOV network device plugin, and files that are none. What it writes is
-// read as the daemon reads it, and serves devices as the module describes them.
+// cagectl import sriov: configurations of the SR-IOV network device plugin, and other files. The output is parsed as by
+// the daemon, and serves devices as the module describes them.
 #include <gmock/gmock.h>
 
 #include "host/config/config.h"
@@ -52,7 +52,7 @@ Device function(const std::string& kind, const std::string& address, NicAttribut
   return device;
 }
 
-// The virtual function of the card ens1f0.
+// A virtual function of the card ens1f0.
 Device virtual_function(std::int64_t number, NicAttributes more = {}) {
   more.insert({{"vendor", "0x15b3"}, {"device", "0x101e"}, {"driver", "mlx5_core"}, {"encapsulation", "ether"}});
   more.insert({{"pfName", "ens1f0"}, {"pfPciAddress", "0000:01:00.0"}, {"vfIndex", number}});
@@ -164,7 +164,7 @@ TEST(ImportSriovTest, RangesNameVirtualFunctions) {
   }
 }
 
-// Since its version 3.5.
+// As the plugin does since version 3.5.
 TEST(ImportSriovTest, ACardWithoutVirtualFunctionsIsNotSelectedByItsName) {
   for (const std::string selectors : {R"({"pfNames": ["ens1f0"]})", R"({"rootDevices": ["0000:01:00.0"]})"}) {
     EXPECT_FALSE(is_selected(selectors, card())) << selectors;
@@ -173,7 +173,7 @@ TEST(ImportSriovTest, ACardWithoutVirtualFunctionsIsNotSelectedByItsName) {
   EXPECT_FALSE(is_selected(R"({"pfNames": ["ens1f0"]})", virtual_function(0, {{"pfName", "x"}, {"ifName", "ens1f0"}})));
 }
 
-// Both have the condition vfIndex.
+// Both are translated to the condition vfIndex.
 TEST(ImportSriovTest, NumbersOfNamesAndOfAddressesMustBothMatch) {
   const std::string selectors = R"({"pfNames": ["ens1f0#0-3"], "rootDevices": ["0000:01:00.0#2-5"]})";
   for (const auto& [number, selected] :

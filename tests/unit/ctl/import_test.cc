@@ -1,4 +1,4 @@
-// cagectl import nvidia: configurations of NVIDIA's device plugin and DRA driver, and files that are none.
+// cagectl import nvidia: configurations of NVIDIA's device plugin and DRA driver, and other files.
 #include <gmock/gmock.h>
 
 #include <boost/json/parse.hpp>
@@ -65,7 +65,7 @@ const ImportCase kImportCases[] = {{"plugin_timeslicing", 0}, {"plugin_mixed", 0
 INSTANTIATE_TEST_SUITE_P(Golden, ImportGoldenTest, ::testing::ValuesIn(kImportCases),
                          [](const auto& about) { return about.param.name; });
 
-// The chart of the GPU operator has the keys of the plugin's chart at other places, and its own defaults.
+// The GPU operator's chart has the keys of the plugin's chart in other places, and its own defaults.
 TEST(ImportTest, TellsValuesOfTheGpuOperatorFromThoseOfThePlugin) {
   for (const char* values : {"driver: {enabled: true}\ndevicePlugin: {enabled: true}\n", "toolkit: {enabled: false}\n",
                              "devicePlugin: {config: {name: \"\"}}\n", "dcgmExporter: {}\ngfd: {enabled: true}\n"}) {

@@ -1,4 +1,4 @@
-// cagectl module check: output, exit codes, and what it does with a bad command line.
+// cagectl module check: output, exit codes, and errors for a bad command line.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,7 +28,8 @@ Ended check(std::vector<std::string> arguments) {
   return run_cagectl(arguments);
 }
 
-// Without what depends on the build: the folder and the digest of the file, the host's ABI, the options of the mock.
+// Removes text that depends on the build: the folder and the digest of the file, the host's ABI, the options of the
+// mock.
 std::string without_build(std::string text) {
   text =
       std::regex_replace(text, std::regex("ABI .* options, . params( of . kinds)?"), "ABI 0.3, 24 options, 3 params");

@@ -1,4 +1,4 @@
-// cagectl module new: what it writes. tests/abi/vendor.py builds and runs the result.
+// cagectl module new: its output files. tests/abi/vendor.py builds and runs the result.
 #include <gmock/gmock.h>
 
 #include <boost/json/parse.hpp>

@@ -26,7 +26,7 @@ Task<Result<Devices>> after(Clock& clock, Duration delay, Result<Devices> value)
 
 class ClaimBatchTest : public CoreFixture {
  protected:
-  // Starts the claims; `done` has the results when all have one.
+  // Starts the claims; `done` gets the results when all claims have one.
   void begin(const std::vector<std::string>& uids, ClaimOperation operation = ClaimOperation::kPrepare) {
     std::vector<ClaimRef> refs;
     for (const auto& uid : uids) refs.push_back(ref(uid));

@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 
 using V1Answer = api::dra_v1::NodePrepareResourcesResponse;
 
-// Blocks calls until it is opened.
+// Blocks calls until open().
 class Gate {
  public:
   explicit Gate(LiveCore& live) : state_(std::make_shared<State>(live)) {}
@@ -50,7 +50,7 @@ api::dra_v1::NodePrepareResourcesRequest request_for(const std::vector<std::stri
   return request;
 }
 
-// Both versions are the same on the wire, so that one request serves for all.
+// Both versions have the same wire format, so one request serves both.
 template <class To, class From>
 To as(const From& from) {
   To to;
@@ -77,7 +77,7 @@ class DraServiceTest : public DriverHarness {
   grpc::Status prepare(const std::vector<std::string>& uids, V1Answer& response, milliseconds within = seconds(5)) {
     return clients->dra_v1->NodePrepareResources(context(within).get(), request_for(uids), &response);
   }
-  // A prepare call that runs while the test goes on.
+  // Starts a prepare call that runs while the test continues.
   std::future<grpc::Status> prepare_later(const std::vector<std::string>& uids, V1Answer& response) {
     return std::async(std::launch::async, [this, uids, &response] { return prepare(uids, response); });
   }

@@ -15,7 +15,7 @@ namespace cardcage {
 
 constexpr const char* kDriver = "gpu.example.com";
 
-// The server's ends of the connections to this socket, as the kernel counts them.
+// The number of the server's connections on this socket, from the kernel.
 inline long connections_to(const std::filesystem::path& socket) {
   std::ifstream table("/proc/net/unix");
   long count = 0;

@@ -109,7 +109,8 @@ TEST_F(DriverServerTest, AKubeletThatStartsLaterOrAgainFindsTheDriver) {
   kubelet->restart();
   ASSERT_TRUE(kubelet->wait_registered(kDriver));
   EXPECT_TRUE(prepares());
-  EXPECT_EQ(birth_of(registration_socket()), socket) << "a restarted kubelet walks the folder: nothing to do";
+  EXPECT_EQ(birth_of(registration_socket()), socket)
+      << "a restarted kubelet reads the folder again, so the socket stays";
 }
 
 TEST_F(DriverServerTest, MakesAWipedRegistrationSocketAgain) {
@@ -227,7 +228,7 @@ TEST_F(DriverServerTest, ShowsItsHealthInThePodsUntilItAges) {
   const FakeKubelet::ShownHealth unhealthy{HealthState::kUnhealthy, "Xid 79"};
   EXPECT_TRUE(kubelet->wait_for([&] { return shown() == unhealthy; }));
 
-  // A heartbeat comes before the report is too old; without one it is forgotten.
+  // A heartbeat arrives before the report is too old; without one the report is forgotten.
   kubelet->advance(seconds(25));
   const auto messages = kubelet->health_messages(kDriver);
   clock.advance(seconds(10));

@@ -22,7 +22,7 @@ HealthListPtr list_of(std::size_t count, HealthState state = HealthState::kHealt
   return std::make_shared<const HealthList>(std::move(list));
 }
 
-// A stream whose writes end when the test says so.
+// A stream whose writes the test completes.
 class RecordedStream final : public HealthStream {
  public:
   std::vector<std::vector<HealthReport>> sent;
@@ -195,14 +195,14 @@ TEST_F(HealthServiceTest, ForgetsAStreamThatTheReaderLeft) {
   one.context->TryCancel();
   EXPECT_TRUE(eventually([&] { return status().health_streams == 1; }));
   set({report("gpu-0", HealthState::kHealthy)});
-  EXPECT_EQ(two.next(), "") << "the empty list of the start";
+  EXPECT_EQ(two.next(), "") << "the first list is empty";
   EXPECT_EQ(two.next(), kHealthy);
 }
 
 TEST_F(HealthServiceTest, ShutdownEndsOpenStreamsWithinItsBudget) {
   auto reading = watch();
   reading.next();
-  // A reader that does not read: its write hangs in flow control.
+  // A reader that stops reading: its write blocks in flow control.
   auto stuck = watch();
   for (int i = 0; i < 6; ++i) {
     HealthList list;

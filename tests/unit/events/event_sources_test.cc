@@ -62,14 +62,14 @@ TEST_F(EventSourcesTest, ASourceIsOpenOnlyWhileSomebodyListens) {
   EventSources sources(core, clock, kernel.place());
   auto other = sources.subscribe(uevents());
   settle();
-  kernel.say("nobody listens");
+  kernel.say("no subscriber");
   auto subscription = sources.subscribe(kernel_messages());
-  ASSERT_TRUE(hears("nobody listens")) << "a pipe keeps it, which shows that nobody has read it";
+  ASSERT_TRUE(hears("no subscriber")) << "a pipe keeps an unread record";
   subscription.reset();
   settle();
-  kernel.say("nobody listens again");
+  kernel.say("no subscriber again");
   subscription = sources.subscribe(kernel_messages());
-  ASSERT_TRUE(hears("nobody listens again"));
+  ASSERT_TRUE(hears("no subscriber again"));
 }
 
 TEST_F(EventSourcesTest, RecordsThatCannotBeReadAreSkipped) {
@@ -107,7 +107,7 @@ TEST_F(EventSourcesTest, AFileThatIsMissingIsAProblemUntilItIsThere) {
   clock.advance(30s);
   settle();
   EXPECT_THAT(sources.problems(), IsEmpty());
-  EXPECT_EQ(losses, 1) << "nobody knows what was said";
+  EXPECT_EQ(losses, 1) << "the lost records are unknown";
   kernel.say("again");
   EXPECT_TRUE(hears("again"));
 }
@@ -120,7 +120,7 @@ TEST_F(EventSourcesTest, ASourceThatBreaksIsAProblemAndNotReadInALoop) {
   ASSERT_TRUE(runs_until([&] { return !sources.problems().empty(); }));
   settle();
   subscription.reset();
-  EXPECT_THAT(sources.problems(), IsEmpty()) << "nobody misses it";
+  EXPECT_THAT(sources.problems(), IsEmpty()) << "no module subscribes to it";
 }
 
 TEST_F(EventSourcesTest, TheRealKernelLogIsHeardFromNowOn) {

@@ -60,7 +60,7 @@ TEST(UeventTest, AValueCannotPassForALine) {
 
 TEST(UeventTest, RefusesWhatIsNoUevent) {
   EXPECT_FALSE(read_uevent("", {}));
-  EXPECT_FALSE(read_uevent("libudev\0\xfe\xed\xca\xfe"sv, {})) << "of udevd";
+  EXPECT_FALSE(read_uevent("libudev\0\xfe\xed\xca\xfe"sv, {})) << "sent by udevd";
   EXPECT_EQ(read_uevent("add@/x"sv, {})->text, "");
 }
 

@@ -1,4 +1,4 @@
-// What holds for a cause whatever is stated, under whatever rule, in whatever order.
+// Properties of a cause for any statements, rules and order.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ Moment at(Duration passed) {
   return {Instant{} + 1000h + passed, std::chrono::system_clock::time_point{} + 20000h + passed};
 }
 
-// Times are whole tens of milliseconds, so that ends and statements often meet at one instant.
+// Times are multiples of ten milliseconds, so that ends and statements often occur at one instant.
 class Dice {
  public:
   explicit Dice(unsigned seed) : random_(seed) {}
@@ -59,7 +59,7 @@ struct Rules {
   };
 };
 
-// Members that people see; two causes with the same history have the same ones.
+// The members that users see; two causes with the same history have the same ones.
 auto output(const Cause& cause, const Rules& rules, Moment now) {
   return std::tuple(cause.counts(), cause.record(rules.rule_of, {"m", "d"}, now), cause.due());
 }
@@ -174,7 +174,7 @@ TEST(CausePropertiesTest, ARestartLaundersNothing) {
     Rules rules(dice);
     for (HealthRule* rule : {&rules.a, &rules.b, &rules.other}) {
       rule->limit.reset();
-      rule->window = 2s;  // a record does not tell which rule damps it
+      rule->window = 2s;  // a record does not name the rule that damps it
     }
     Duration passed{0};
     Cause cause(rules.rule_of, dice.statement(), at(passed));
@@ -192,7 +192,7 @@ TEST(CausePropertiesTest, ARestartLaundersNothing) {
       if (cause.counts().health.state == HealthState::kHealthy) {
         ASSERT_EQ(again.counts().health.state, HealthState::kHealthy) << "seed " << round << " step " << step;
       } else if (again.counts().health.state == HealthState::kHealthy) {
-        // Only damping held it: returns to a bad state that was not left altogether are not in the record.
+        // Only damping held it: changes to a bad state that was never left completely are not in the record.
         const HealthRule& rule = rules.rule_of(record->health.reason);
         ASSERT_TRUE(rule.recovery == Recovery::kSilence || rule.recovery == Recovery::kStable) << "seed " << round;
         ASSERT_GE(at(passed).wall - record->stated, rule.recovery_time) << "seed " << round << " step " << step;

@@ -23,7 +23,7 @@ class CauseTest : public ::testing::Test {
     cause.emplace(rule_of, std::move(health), now());
     return true;
   }
-  // Time passes, and what is due happens.
+  // Lets time pass, with everything that becomes due.
   bool wait(Duration by) {
     const Duration until = passed + by;
     bool changed = false;
@@ -36,7 +36,7 @@ class CauseTest : public ::testing::Test {
     return cause->advance(rule_of, now()) || changed;
   }
   HealthState counts() const { return cause->counts().health.state; }
-  // Comes back and goes again.
+  // The fault returns and ends again.
   void relapse() {
     wait(1s);
     state(bad());
@@ -371,7 +371,7 @@ TEST_F(CauseTest, TheWorstStatementOfAnInstantStandsWhateverTheOrder) {
     EXPECT_EQ(counts(), HealthState::kUnhealthy) << worst_first;
     EXPECT_EQ(cause->record(rule_of, {}, now())->relapses.size(), 1) << worst_first;
     wait(1s);
-    // A milder statement at the same instant must not have ended it in between.
+    // A milder statement at the same instant must not end it in between.
     state(worst_first ? bad("third") : good());
     state(worst_first ? good() : bad("third"));
     EXPECT_EQ(counts(), HealthState::kUnhealthy);

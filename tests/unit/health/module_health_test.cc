@@ -29,7 +29,7 @@ class ModuleHealthTest : public CoreFixture {
     return {.id = id, .name = "name-" + id, .parent_id = std::move(parent)};
   }
   bool list(std::vector<Device> devices) { return module->list({.devices = std::move(devices)}) != HealthNews::kNone; }
-  // FakeClock stands still, but two statements never come at the same instant.
+  // Steps the FakeClock, because two statements never occur at the same instant.
   bool state(const std::string& id, Health health) {
     clock.advance(1ms);
     return module->state(id, std::move(health)) != HealthNews::kNone;
@@ -313,7 +313,7 @@ TEST_F(ModuleHealthTest, ARestartDoesNotForgetAnAttemptToReset) {
   state("a", bad());
   store.disk = fail(Code::kUnavailable, "the disk is full");
   EXPECT_FALSE(run(module->count_reset("a")));
-  EXPECT_EQ(module->resets_wanted(), std::vector<std::string>{"a"}) << "it was not made";
+  EXPECT_EQ(module->resets_wanted(), std::vector<std::string>{"a"}) << "the reset did not happen";
   store.disk = {};
   ASSERT_TRUE(run(module->count_reset("a")));
   start();
@@ -343,7 +343,7 @@ TEST_F(ModuleHealthTest, WhatOnlyAnOperatorEndsOutlastsAnyAbsence) {
     clock.advance(24h);
     module->advance();
   }
-  EXPECT_FALSE(store.records.contains({{"gpus", "a"}, "Other"})) << "the rest is forgotten";
+  EXPECT_FALSE(store.records.contains({{"gpus", "a"}, "Other"})) << "other causes are forgotten";
   restart();
   list({device("a"), device("b")});
   EXPECT_EQ(health("a"), HealthState::kUnhealthy);

@@ -97,7 +97,7 @@ TEST(HealthRulesTest, ADeclaredCauseHasTheRuleThatTheModuleDeclares) {
   EXPECT_EQ(rule.hold_down, 5s);
   EXPECT_EQ(rule.recovery, Recovery::kReport);
   EXPECT_EQ(rule.recovery_time, 30s);
-  EXPECT_EQ(rule.taint, std::nullopt) << "a declared taint gives way to a stated one";
+  EXPECT_EQ(rule.taint, std::nullopt) << "a stated taint replaces a declared one";
   EXPECT_EQ(rule.default_taint, temperature().taint);
   EXPECT_EQ(rules.find("Xid", "").relapses, 5u);
   EXPECT_EQ(rules.find("Xid", "").window, 1h);
@@ -118,7 +118,7 @@ TEST(HealthRulesTest, WhatARuleLeavesOpenComesFromTheDeclaration) {
   EXPECT_EQ(found.severity, HealthState::kUnhealthy);
   EXPECT_EQ(found.hold_down, 1min);
   EXPECT_EQ(found.kubelet, KubeletHealth::kHealthy);
-  EXPECT_EQ(found.taint, TaintRule{}) << "no taint at all";
+  EXPECT_EQ(found.taint, TaintRule{}) << "there is no taint";
   EXPECT_EQ(found.limit, temperature().limit);
   EXPECT_EQ(found.recovery_time, 30s);
   EXPECT_EQ(rules.find("Power", ""), HealthRule());
@@ -150,7 +150,7 @@ TEST(HealthRulesTest, AGlobLeavesOpenWhatEachCauseDeclares) {
   EXPECT_EQ(rules.find("Ecc", "").recovery, Recovery::kOperator);
   EXPECT_EQ(rules.find("Xid", "").recovery_time, 10min);
   EXPECT_EQ(rules.find("Xid", "").kubelet, KubeletHealth::kUnknown);
-  EXPECT_EQ(rules.find("", "").kubelet, KubeletHealth::kUnknown) << "causes that are not declared, too";
+  EXPECT_EQ(rules.find("", "").kubelet, KubeletHealth::kUnknown) << "even for undeclared causes";
 }
 
 TEST(HealthRulesTest, ARuleAboutValuesDoesNotJudgeUndeclaredCauses) {

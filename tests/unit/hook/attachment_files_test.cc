@@ -1,4 +1,4 @@
-// What the daemon leaves for the hook, and what the hook asks.
+// The files that the daemon leaves for the hook, and the hook's request.
 #include "host/hook/attachment_files.h"
 
 #include <gmock/gmock.h>
@@ -51,7 +51,7 @@ TEST(AttachmentFilesTest, AFileTellsThePodItsSandboxAndItsInterfaces) {
   std::ofstream(folder / attachment_file_name(attachment)) << "u\nnet1\n";
   EXPECT_EQ(read_attachment(folder.path(), attachment),
             (AttachedPod{.uid = "u", .sandbox = "", .interfaces = {"net1"}}))
-      << "as the first protocol has it";
+      << "as in the first protocol";
 }
 
 TEST(AttachmentFilesTest, WhatNoHookSendsIsNoRequest) {

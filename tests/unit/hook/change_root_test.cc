@@ -1,5 +1,4 @@
-// The hook's program on the root of a container, in a mount namespace as a runtime makes one. The caches are judged by
-// ldconfig.
+// The hook's program on the root of a container, in a mount namespace like a runtime's. ldconfig checks the caches.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -24,7 +23,7 @@ class ChangeRootTest : public ::testing::Test {
  protected:
   struct Ended {
     int status = -1;
-    std::string said;  // by the hook, and by what ran after it
+    std::string said;  // output of the hook, and of the script after it
   };
 
   void SetUp() override {
@@ -41,21 +40,21 @@ class ChangeRootTest : public ::testing::Test {
     fs::create_directories((root / path).parent_path());
     std::ofstream(root / path) << text;
   }
-  // A copy of a real library, whose SONAME is libz.so.1 or libcap.so.2.
+  // Adds a copy of a real library, whose SONAME is libz.so.1 or libcap.so.2.
   void add_library(const fs::path& path, const std::string& soname = "libz.so.1") const {
     const LibraryCache machine = LibraryCache::read(read_file("/etc/ld.so.cache", 64u << 20).value()).value();
     ASSERT_FALSE(machine.find(soname).empty()) << soname;
     fs::create_directories((root / path).parent_path());
     fs::copy_file(fs::canonical(machine.find(soname)), root / path);
   }
-  // One that is mounted into the container by run(), as a driver's is.
+  // Adds a library that run() mounts into the container, as a driver's is.
   void mount_library(const fs::path& path) {
     add_library(path);
     mounts += fmt::format("mount --bind '{0}' '{0}'\n", (root / path).native());
   }
-  // Has the root's cache made by the image's maker.
+  // Makes the root's cache as the image's build does.
   void bake_cache() const { ASSERT_EQ(std::system(fmt::format("/sbin/ldconfig -r '{}'", root.native()).c_str()), 0); }
-  // As a runtime runs the hook of a CDI file. `before` and `after` run in the same namespace.
+  // Runs the hook as a runtime runs the hook of a CDI file. `before` and `after` run in the same namespace.
   Ended run(const std::string& changes, const std::string& before = "", const std::string& after = "") {
     std::ofstream(bundle / "state.json") << fmt::format(R"({{"pid":1,"bundle":"{}"}})", bundle.path().native());
     std::ofstream(bundle / "script") << fmt::format("exec 2>&1\nset -e\n{}\n{}\n'{}' change-root {} <state.json\n{}\n",
@@ -89,7 +88,7 @@ TEST_F(ChangeRootTest, LibrariesThatAreMountedAreFoundByFileNameAndSoname) {
   EXPECT_THAT(ended.said, HasSubstr("libdriver.so.580.65.06 (libc6,x86-64) => /usr/lib64/libdriver.so.580.65.06"));
   EXPECT_EQ(found("libz.so.1"), "/usr/lib64/libdriver.so.580.65.06");
   EXPECT_EQ(found("libother.so.3"), std::string(LibraryCache::read(baked)->find("libother.so.3")))
-      << "a library of the image stays as its maker has it";
+      << "a library of the image is unchanged";
   EXPECT_EQ(text_of("etc/ld.so.conf.d/00-cardcage.conf"), "/usr/lib64\n");
 }
 
@@ -125,7 +124,7 @@ TEST_F(ChangeRootTest, ANewerLibraryOfTheImageGoesFirst) {
   EXPECT_EQ(text_of("etc/ld.so.conf.d/00-cardcage.conf"), "/usr/local/cuda/compat\n/usr/lib64\n");
   add_library("usr/local/cuda/compat/libcuda.so.600.1");
   ASSERT_EQ(run(fmt::format(fmt::runtime(changes), 580)).status, 0);
-  EXPECT_EQ(found("libcuda.so.1"), "/usr/lib64/libcuda.so.1") << "two versions are nobody's intention";
+  EXPECT_EQ(found("libcuda.so.1"), "/usr/lib64/libcuda.so.1") << "a mix of versions is never intended";
 }
 
 TEST_F(ChangeRootTest, AnImageWithoutCacheGetsOne) {
@@ -169,7 +168,7 @@ TEST_F(ChangeRootTest, AFolderOfTheNodeInTheContainerStaysAsItIs) {
   EXPECT_FALSE(fs::exists(etc / "ld.so.conf.d/00-cardcage.conf"));
 }
 
-// A volume that is mounted with Bidirectional shows its mounts to the node.
+// A volume mounted with Bidirectional shows its mounts to the node.
 TEST_F(ChangeRootTest, NoMountReachesTheNode) {
   add_text("proc/driver/nvidia/params", "ModifyDeviceFiles: 1\n");
   const Ended ended =
@@ -191,7 +190,7 @@ TEST_F(ChangeRootTest, LinksOfTheImageLeadNowhereElse) {
   EXPECT_EQ(ended.status, 0) << ended.said;
   EXPECT_EQ(text(outside / "ld.so.cache"), "the node's");
   EXPECT_EQ(std::distance(fs::directory_iterator(outside), {}), 1);
-  EXPECT_TRUE(fs::is_symlink(root / "etc/ld.so.cache")) << "nobody knows what its maker wants";
+  EXPECT_TRUE(fs::is_symlink(root / "etc/ld.so.cache")) << "the purpose of the link is unknown";
 
   fs::remove(root / "etc/ld.so.conf.d");
   fs::create_directory(root / "etc/ld.so.conf.d");

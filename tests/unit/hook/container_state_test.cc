@@ -1,4 +1,4 @@
-// The state of a container, as runtimes give it to hooks.
+// The state of a container, as runtimes pass it to hooks.
 #include "host/hook/container_state.h"
 
 #include <gmock/gmock.h>
@@ -6,7 +6,7 @@
 namespace cardcage {
 namespace {
 
-// As runc 1.3 writes it for a container of containerd 2.2, shortened.
+// The state that runc 1.3 writes for a container of containerd 2.2, shortened.
 constexpr const char* kOfContainerd = R"({"ociVersion":"1.2.1","id":"0f0d","status":"creating","pid":4711,
   "bundle":"/run/containerd/io.containerd.runtime.v2.task/k8s.io/0f0d","annotations":{
   "io.kubernetes.cri.container-type":"container","io.kubernetes.cri.sandbox-id":"77aa",
@@ -41,7 +41,7 @@ TEST(ContainerStateTest, AContainerOfNoPodHasNoNames) {
   }
 }
 
-// A hook of the container's namespaces is told its own pid there.
+// A hook in the container's namespaces gets its own pid there.
 TEST(ContainerStateTest, WithoutAProcessThereIsNoPid) {
   for (const char* json : {"{}", R"({"pid":0})", R"({"pid":-4})", R"({"pid":"4"})", R"({"pid":1})",
                            R"({"pid":2147483648})", R"({"pid":4294967303})", R"({"pid":1e3})"}) {

@@ -1,4 +1,4 @@
-// The hook's call of a daemon that does not respond: it ends at its deadline in each case.
+// The hook's call of a daemon that does not respond: it always ends at its deadline.
 #include "host/hook/daemon_call.h"
 
 #include <fcntl.h>

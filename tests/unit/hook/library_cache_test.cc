@@ -1,4 +1,4 @@
-// The cache of glibc's loader, against ldconfig itself.
+// The cache of glibc's loader, compared with ldconfig's.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ class LibraryCacheTest : public ::testing::Test {
     EXPECT_EQ(::pclose(pipe), 0) << command;
     return output;
   }
-  // "libz.so.1 (libc6,x86-64) => /lib/x86_64-linux-gnu/libz.so.1", sorted.
+  // Lines such as "libz.so.1 (libc6,x86-64) => /lib/x86_64-linux-gnu/libz.so.1", sorted.
   static std::vector<std::string> listed(const std::filesystem::path& cache) {
     std::istringstream lines(output_of("/sbin/ldconfig -p -C " + cache.native()));
     std::vector<std::string> found;
@@ -38,7 +38,7 @@ class LibraryCacheTest : public ::testing::Test {
     std::ranges::sort(found);
     return found;
   }
-  // A cache of this machine's libraries that ldconfig writes in this format, and the path of it.
+  // Returns the path of a cache of this machine's libraries, written by ldconfig in this format.
   std::filesystem::path made_by_ldconfig(const std::string& format) const {
     const std::filesystem::path cache = folder / format;
     output_of("/sbin/ldconfig -X -c " + format + " -C " + cache.native());
@@ -80,7 +80,7 @@ TEST_F(LibraryCacheTest, ALibraryThatIsPutReplacesThoseOfItsNameAndNoOther) {
   EXPECT_EQ(cache.find("libc.so.6"), "/other/libc.so.6");
 }
 
-// The loader searches by halves, so a library in the wrong place is not found, and hides others.
+// The loader's search is binary, so a library in the wrong place is not found, and hides others.
 TEST_F(LibraryCacheTest, IsInTheOrderOfLdconfig) {
   LibraryCache cache = LibraryCache::read(content(made_by_ldconfig("new"))).value();
   const std::map<std::string, std::string> names{{"liba.so.2", "/x"},   {"liba.so.10", "/x"}, {"libaa.so.1", "/x"},
@@ -94,7 +94,7 @@ TEST_F(LibraryCacheTest, IsInTheOrderOfLdconfig) {
     if (const std::string name = line.substr(0, line.find(' '));
         line.starts_with("\t") && names.contains(name.substr(1)))
       order.push_back(name.substr(1));
-  // As the comments of glibc's _dl_cache_libcmp have it: numbers by value, digits after other characters; descending.
+  // The order in the comments of glibc's _dl_cache_libcmp: numbers by value, digits after other characters; descending.
   EXPECT_THAT(order,
               ::testing::ElementsAre("lib10a.so.1", "lib9.so", "lib2b.so.1", "libzzz.so.1", "libb.so.1", "libaa.so.1",
                                      "liba.so.10", "liba.so.2", "libA.so", "lib.so", "lib-a.so.1"));
@@ -120,7 +120,7 @@ TEST_F(LibraryCacheTest, BytesThatAreNoCacheAreRefused) {
   EXPECT_EQ(LibraryCache::read(whole + std::string(40u << 20, '\0'))->size(), LibraryCache::read(whole)->size());
 }
 
-// The hook has no more time than its container.
+// The hook has no more time than the start of its container.
 TEST_F(LibraryCacheTest, ACacheThatWouldTakeHoursIsRefusedAtOnce) {
   std::string bytes = content(made_by_ldconfig("new"));
   bytes.resize((bytes.size() + 3) / 4 * 4);

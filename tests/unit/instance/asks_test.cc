@@ -21,7 +21,7 @@ TEST(AsksTest, EachQuestionGetsItsOwnAnswer) {
                 .attend =
                     [&](const std::function<bool()>& answered) {
                       EXPECT_FALSE(answered());
-                      self->answer(next + 1, {});  // nobody waits for it
+                      self->answer(next + 1, {});  // no caller waits for it
                       EXPECT_FALSE(answered());
                       self->answer(next, fail(Code::kResourceExhausted, "the disk is full"));
                       EXPECT_TRUE(answered());

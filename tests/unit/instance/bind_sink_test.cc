@@ -50,7 +50,7 @@ TEST_F(BindSinkTest, CopiesTheConditionsOfEachDevice) {
                               DeviceCondition{
                                   "example.com/Hot", DeviceCondition::Status::kUnknown, "Asked", "no answer", {}})));
   table = sink.open(1);
-  EXPECT_THAT(sink.finish().value(), ElementsAre(IsEmpty())) << "the next call knows nothing of the last";
+  EXPECT_THAT(sink.finish().value(), ElementsAre(IsEmpty())) << "the next call starts empty";
 }
 
 TEST_F(BindSinkTest, ConditionsThatKubernetesWouldRefuseFailTheCall) {

@@ -27,7 +27,7 @@ cage_catalogue_entry entry(std::string_view name, std::uint32_t flags = 0) {
 class CatalogueSinkTest : public ::testing::Test {
  protected:
   cage_status add(const cage_catalogue_entry& given) { return table->entry(table, &given); }
-  // Why an entry is left out.
+  // The reason why the entry is left out.
   std::string refusal(const cage_catalogue_entry& given) {
     table = sink.open();
     if (add(given) == CAGE_OK) return "was taken";

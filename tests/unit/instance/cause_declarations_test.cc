@@ -41,7 +41,7 @@ class CauseDeclarationsTest : public ::testing::Test {
     const auto copied = copy_causes(table);
     return copied ? "was taken" : copied.error().message;
   }
-  // Of `cause`, the only one, with that change.
+  // The error for `cause` as the only cause, after `change`.
   std::string refusal_of(cage_cause cause, const std::function<void(cage_cause&)>& change) {
     change(cause);
     const cage_cause* const one[] = {&cause};

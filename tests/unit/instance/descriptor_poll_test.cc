@@ -55,7 +55,7 @@ TEST_F(DescriptorPollTest, ANumberThatIsUsedAgainStartsAnew) {
   first = UniqueFd();
   UniqueFd next = counter();
   ASSERT_EQ(next.get(), number);
-  ASSERT_TRUE(poll.add(number)) << "the kernel has forgotten the closed one";
+  ASSERT_TRUE(poll.add(number)) << "the kernel has forgotten the closed descriptor";
   EXPECT_FALSE(poll.is_ready(number));
   EXPECT_EQ(poll.add(number).error().code, Code::kAlreadyExists);
 }

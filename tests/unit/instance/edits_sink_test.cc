@@ -52,7 +52,7 @@ class EditsSinkTest : public ::testing::Test {
     return edits ? "was taken" : edits.error().message;
   }
 
-  // The host keeps what the module writes down, or refuses it.
+  // The journal as the host keeps it, unless it refuses.
   std::vector<std::pair<std::uint64_t, std::string>> journal;
   Result<AskReply> journal_kept;
   Asks asks{{.send =

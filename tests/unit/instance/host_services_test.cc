@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-// Borrows the id.
+// The result borrows the id.
 cage_health health_of(std::string_view id) {
   cage_health made{};
   made.struct_size = sizeof made;
@@ -30,7 +30,7 @@ cage_health health_of(std::string_view id) {
 
 class HostServicesTest : public ::testing::Test {
  protected:
-  // Answers as the daemon would.
+  // Replies as the daemon would.
   std::vector<ExecAsk> programs;
   Result<AskReply> answer;
   Asks asks{{.send =
@@ -159,7 +159,7 @@ TEST_F(HostServicesTest, StatementsAreComparedWithWhatTheModuleDeclares) {
     }
   divert_log({});
   const Statements stated = services.take().health.at("d");
-  ASSERT_THAT(stated, SizeIs(4)) << "a cause that is not declared counts all the same";
+  ASSERT_THAT(stated, SizeIs(4)) << "an undeclared cause counts, too";
   EXPECT_EQ(stated.at("Temperature").value, 41);
   for (const char* cause : {"Link", "Fan", ""}) EXPECT_EQ(stated.at(cause).value, std::nullopt) << cause;
   const std::string no_unit = "value of a statement is ignored: the module declares no unit for the cause";

@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 class LineBudgetTest : public ::testing::Test {
  protected:
-  // Writes `count` lines; returns how many of them were written.
+  // Writes `count` lines; returns the number of accepted ones.
   int lines(int count, Instant when) {
     int written = 0;
     for (int i = 0; i < count; ++i) {

@@ -1,5 +1,5 @@
-// The configurations of NVIDIA's DRA driver, resource.nvidia.com/v1beta1, as schemas: what its users write today is
-// read by the host and refused with the paths of fields.
+// The configurations of NVIDIA's DRA driver, resource.nvidia.com/v1beta1, as schemas: the host reads the documents of
+// its users, and errors name the paths of fields.
 #include <gmock/gmock.h>
 
 #include "host/config/params.h"
@@ -84,7 +84,7 @@ class NvidiaSchemasTest : public ::testing::Test {
     EXPECT_TRUE(copied) << copied.error().message;
     if (copied) identity.schemas = std::move(*copied);
   }
-  // What the module reads in prepare for a device of this kind.
+  // The values that the module reads in prepare for a device of this kind.
   const cage_values* read(const std::string& device_kind, const std::string& kind, const std::string& members) {
     const auto decoded = decode(kind, members);
     EXPECT_TRUE(decoded) << decoded.error().message;
@@ -100,7 +100,7 @@ class NvidiaSchemasTest : public ::testing::Test {
     const auto decoded = decode(kind, members);
     return decoded ? "was taken" : decoded.error().message;
   }
-  // Also of a value that does no harm if another document replaces this one.
+  // The error if this document counts, also for a value that does no harm when another document replaces this one.
   std::string refusal_if_it_counts(const std::string& kind, const std::string& members) {
     const auto decoded = decode(kind, members);
     if (!decoded) return "was refused at once";

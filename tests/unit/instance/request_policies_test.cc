@@ -61,7 +61,7 @@ TEST_F(RequestPoliciesTest, CopiesARangeAndValuesInAnyOrder) {
   values.values = list;
   values.value_count = 2;
   EXPECT_EQ(set("b", "memory", values), CAGE_OK);
-  EXPECT_EQ(set("absent", "memory", values), CAGE_OK) << "a policy of a device that is not there does no harm";
+  EXPECT_EQ(set("absent", "memory", values), CAGE_OK) << "a policy for an unknown device does no harm";
   const Snapshot snapshot = sink.finish();
   EXPECT_THAT(snapshot.left_out, IsEmpty());
   ASSERT_THAT(snapshot.devices, SizeIs(2));
@@ -104,7 +104,7 @@ TEST_F(RequestPoliciesTest, RefusesWhatIsMalformedAtOnce) {
                   Pair("twice", "capacity 'memory' has a request policy already")));
 }
 
-// Published without its policy, such a device would give claims amounts that it cannot divide into.
+// Without its policy, such a device would give claims amounts that it cannot be divided into.
 TEST_F(RequestPoliciesTest, LeavesOutDevicesWhosePolicyKubernetesWouldRefuse) {
   EXPECT_EQ(add("alone", 0), CAGE_OK);
   EXPECT_EQ(set("alone", "memory", policy()), CAGE_OK);

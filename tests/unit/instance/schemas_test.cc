@@ -1,4 +1,4 @@
-// Declared schemas of parameters: those that contradict themselves are refused.
+// Declared schemas of parameters, and the refusal of contradictory ones.
 #include <gmock/gmock.h>
 
 #include "host/instance/declared_options.h"
@@ -83,7 +83,7 @@ TEST_F(SchemasTest, ParamsAreOneSchema) {
   ASSERT_THAT(*copied, SizeIs(1));
   EXPECT_EQ((*copied)[0].kind, "");
   EXPECT_FALSE((*copied)[0].raw);
-  EXPECT_FALSE((*copied)[0].fields[0].live) << "had no meaning before 0.3";
+  EXPECT_FALSE((*copied)[0].fields[0].live) << "the flag had no meaning before 0.3";
   table.param_count = 0;
   table.params_kind = CAGE_LIT("CardConfig");
   EXPECT_TRUE(copy_schemas(table)->front().raw);

@@ -139,7 +139,7 @@ TEST(DeviceCopyTest, TakesADegradedDeviceWithAValue) {
   health.struct_size = sizeof health;
   health.state = CAGE_HEALTH_DEGRADED;
   health.value = -3.5;
-  EXPECT_EQ(copy_health(health)->second.value, std::nullopt) << "it is not said to be there";
+  EXPECT_EQ(copy_health(health)->second.value, std::nullopt) << "its flag is not set";
   health.has_value = 1;
   const auto copied = copy_health(health);
   ASSERT_TRUE(copied) << copied.error().message;
@@ -372,7 +372,7 @@ TEST_F(SnapshotSinkTest, AcceptsCountersInAnyOrder) {
   EXPECT_TRUE(snapshot.counter_sets.contains("card-0"));
 }
 
-// Published without its counters, such a device could be allocated together with the others of its card.
+// Without its counters, such a device could be allocated together with the others on its card.
 TEST_F(SnapshotSinkTest, LeavesOutDevicesWithInvalidCounters) {
   for (const char* id : {"good", "no-set", "no-counter", "bad-name", "three-sets"}) ASSERT_EQ(add(device(id)), CAGE_OK);
   EXPECT_EQ(set("card-0", memory), CAGE_OK);

@@ -1,4 +1,4 @@
-// What prepare states of devices through cage.edits.status and cage.edits.metadata.
+// Statements of prepare about devices, through cage.edits.status and cage.edits.metadata.
 #include <gmock/gmock.h>
 
 #include "host/instance/edits_sink.h"
@@ -83,7 +83,7 @@ TEST_F(StatementsTest, TheLastCallCounts) {
   EXPECT_THAT(edits->statements[0].conditions, SizeIs(1));
   EXPECT_EQ(edits->statements[0].conditions[0].reason, "Linked");
   EXPECT_EQ(edits->statements[0].data, "{}");
-  EXPECT_TRUE(edits->statements[0].metadata) << "described by what discover() reported alone";
+  EXPECT_TRUE(edits->statements[0].metadata) << "described only by the report of discover()";
 }
 
 TEST_F(StatementsTest, ConditionsKeepTheRulesOfKubernetes) {

@@ -80,7 +80,7 @@ TEST_F(ClientsTest, AfterAReconnectHealthAndClaimsShareTheNewConnection) {
   start();
   ClientSlot<DriverClients> slot(service_socket());
   auto broken = slot.current();
-  {  // a call holds its channel, which connects again by itself
+  {  // a call holds its channel, which reconnects by itself
     const auto watching = context();
     const auto stream = broken->health_v1->NodeWatchResources(watching.get(), {});
     api::health_v1::NodeWatchResourcesResponse message;

@@ -22,7 +22,7 @@ class SocketRecordsTest : public ::testing::Test {
   DriverSockets sockets(const std::string& driver) const {
     return {folder_ / (driver + "-reg.sock"), folder_ / (driver + ".sock")};
   }
-  // The record and the stale sockets of a driver.
+  // Leaves the record and the stale sockets of a driver.
   void leave(const std::string& driver) const {
     keep_socket_record(records_, driver, sockets(driver));
     for (const fs::path& path : {sockets(driver).registration, sockets(driver).service}) std::ignore = bound(path);
@@ -61,7 +61,7 @@ TEST_F(SocketRecordsTest, OtherPathsOfADriverReplaceItsFormerOnes) {
   leave("driver");
   keep_socket_record(records_, "driver", {folder_ / "driver-b-reg.sock", sockets("driver").service});
   EXPECT_FALSE(fs::exists(sockets("driver").registration));
-  EXPECT_TRUE(fs::exists(sockets("driver").service)) << "it has this path still";
+  EXPECT_TRUE(fs::exists(sockets("driver").service)) << "it still has this path";
 }
 
 TEST_F(SocketRecordsTest, WithoutRecordsNothingIsRemoved) {

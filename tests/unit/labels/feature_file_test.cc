@@ -113,7 +113,7 @@ TEST_F(FeatureFileTest, LabelsOfAModuleThatHasNotReportedStayUntilItDoes) {
   next.update({labels("gpu", {}), labels("nic", {})});
   EXPECT_FALSE(fs::exists(features / "cardcage"));
   next.update({unknown});
-  EXPECT_FALSE(fs::exists(features / "cardcage")) << "its own labels count, once it has told them";
+  EXPECT_FALSE(fs::exists(features / "cardcage")) << "its own labels count once it has reported them";
 }
 
 TEST_F(FeatureFileTest, LabelsOfAModuleThatWasRemovedGo) {
@@ -147,7 +147,7 @@ TEST_F(FeatureFileTest, AMissingFolderIsNoFaultAndIsTriedAgain) {
 }
 
 TEST_F(FeatureFileTest, AFileThatCannotBeWrittenIsShownAndTriedAgain) {
-  fs::create_directory(features / "cardcage");  // also root cannot rename a file over a folder
+  fs::create_directory(features / "cardcage");  // even root cannot rename a file over a folder
   std::ofstream(features / "cardcage" / "x");
   file.update(wanted);
   ASSERT_TRUE(file.condition());

@@ -1,4 +1,4 @@
-// A file of the ledger that is damaged: what of it counts, and what is rebuilt from CDI files.
+// A damaged file of the ledger: the records that still count, and those that are rebuilt from CDI files.
 #include <gmock/gmock.h>
 
 #include <fstream>
@@ -70,7 +70,7 @@ TEST_P(DamagedLedgerTest, IsSetAsideAndRebuiltFromCdiFiles) {
     ASSERT_THAT(ledger->claims(), SizeIs(1));
     const auto rebuilt = ledger->find({kDriver, "u1"});
     ASSERT_NE(rebuilt, nullptr);
-    EXPECT_EQ(rebuilt->phase, ClaimPhase::kPreparing) << "in doubt: the module is asked again";
+    EXPECT_EQ(rebuilt->phase, ClaimPhase::kPreparing) << "in doubt: the module prepares it again";
     EXPECT_EQ(cdi_spec(*rebuilt), cdi_spec(record));
     EXPECT_EQ(rebuilt->parts[0].devices[0].allocation.device, "gpu-0");
     EXPECT_EQ(rebuilt->parts[0].devices[0].allocation.share_id, share);
@@ -99,15 +99,15 @@ TEST_F(DamagedRowsTest, ADamagedRowCostsOnlyItsClaim) {
     ASSERT_NE(ledger, nullptr);
     EXPECT_TRUE(ledger->rebuilt());
     EXPECT_EQ(*ledger->find({kDriver, "good"}), a_full_record("good"));
-    EXPECT_EQ(ledger->find({kDriver, "bad"})->phase, ClaimPhase::kPreparing) << "in doubt: the module is asked again";
+    EXPECT_EQ(ledger->find({kDriver, "bad"})->phase, ClaimPhase::kPreparing)
+        << "in doubt: the module prepares it again";
     EXPECT_EQ(ledger->find({kDriver, "gone"}), nullptr) << "no other claim is rebuilt";
     EXPECT_THAT(run(ledger->history({})).value(), SizeIs(1));
     EXPECT_THAT(files_aside(), SizeIs(0));
   }
   auto database = sqlite::Database::open(folder_ / "ledger.db");
   ASSERT_TRUE(database);
-  EXPECT_EQ((*database)->text("SELECT content FROM damaged_parts WHERE uid='bad'"), "{")
-      << "kept for people to look at";
+  EXPECT_EQ((*database)->text("SELECT content FROM damaged_parts WHERE uid='bad'"), "{") << "kept for an operator";
   database = fail(Code::kCancelled, "closed");
   EXPECT_FALSE(open()->rebuilt());
 }

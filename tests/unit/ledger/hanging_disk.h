@@ -1,4 +1,4 @@
-// A disk that neither finishes a sync of SQLite nor fails it, while the test wants so.
+// A disk on which a sync of SQLite neither finishes nor fails, while the test holds it.
 #pragma once
 
 #include <chrono>
@@ -9,7 +9,7 @@
 
 namespace cardcage {
 
-// Make it before the databases are opened.
+// Must be made before the databases are opened.
 class HangingDisk {
  public:
   void hang() { set(true); }
@@ -21,7 +21,7 @@ class HangingDisk {
     hangs_ = hangs;
     changed_.notify_all();
   }
-  // Not for ever, so that a test that fails ends.
+  // Limited, so that a failed test ends.
   void wait() {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, std::chrono::minutes(2), [this] { return !hangs_; });

@@ -158,7 +158,7 @@ TEST_F(HealthRecordsTest, WhatIsForgottenStaysForgotten) {
   EXPECT_THAT(ledger->health().cordons("gpus"), IsEmpty());
 }
 
-// A fault may end the node.
+// A fault may end the node, so a worse state is synced.
 TEST_F(HealthRecordsTest, WhatGotWorseIsSyncedAndWhatGotBetterIsNot) {
   const SyncCounter counter;
   auto ledger = open();
@@ -220,13 +220,13 @@ TEST_F(HealthRecordsTest, ManyChangesBecomeOneTransactionWithoutASync) {
     ledger->health().keep(cause);
     ledger->health().note(an_event(i));
   }
-  EXPECT_THAT(ledger->health().causes("gpus"), ElementsAre(cause)) << "in force at once";
-  EXPECT_EQ(ledger->transactions(), before) << "nobody waits";
+  EXPECT_THAT(ledger->health().causes("gpus"), ElementsAre(cause)) << "it counts at once";
+  EXPECT_EQ(ledger->transactions(), before) << "no caller waits";
   EXPECT_TRUE(runs_until([&] { return ledger->transactions() > before; }));
   EXPECT_THAT(history(*ledger), SizeIs(100));
   EXPECT_EQ(ledger->transactions(), before + 1);
   ledger->health().keep(cause);
-  EXPECT_FALSE(ledger->health().changed()) << "it is known already";
+  EXPECT_FALSE(ledger->health().changed()) << "the cause is unchanged";
   EXPECT_EQ(counter.syncs(), syncs);
   ASSERT_TRUE(run(ledger->health().keep(a_cordon())));
   EXPECT_EQ(counter.syncs(), syncs + 1);
@@ -295,7 +295,7 @@ TEST_F(HealthRecordsTest, AFullDiskDoesNotStopIt) {
     EXPECT_EQ(refused.error().code, Code::kResourceExhausted);
     EXPECT_EQ(ledger->last_error(), refused.error());
     EXPECT_THAT(health.cordons("gpus"), ElementsAre(cordon)) << "as on the disk";
-    EXPECT_THAT(health.causes("gpus"), ElementsAre(cause)) << "in force";
+    EXPECT_THAT(health.causes("gpus"), ElementsAre(cause)) << "it still counts";
     EXPECT_FALSE(health.changed()) << "it does not try again in a loop";
     cause.health.message = "the last word";
     health.keep(cause);
@@ -309,7 +309,7 @@ TEST_F(HealthRecordsTest, AFullDiskDoesNotStopIt) {
   EXPECT_THAT(ledger->health().cordons("gpus"), ElementsAre(cordon));
 }
 
-// On a nearly full disk, claims need less room than what waits of health.
+// On a nearly full disk, transactions of claims need less room than the waiting health records.
 TEST_F(HealthRecordsTest, WhatDoesNotFitCostsNoClaimItsTransaction) {
   SmallDisk disk(folder_ / "small", "size=512k");
   if (!disk.works()) GTEST_SKIP() << "needs to be able to mount";

@@ -24,7 +24,7 @@ class HungDiskTest : public LedgerFixture {
     time_.advance(duration);
     settle();
   }
-  // Waits for the thread that writes.
+  // Waits for the writing thread.
   bool all_is_written(Ledger& ledger) {
     const auto is_written = [&] {
       time_.advance(10ms);
@@ -158,7 +158,7 @@ TEST_F(HungDiskTest, OnlyTheLastStateOfAClaimWaits) {
   ledger.reset();
   ledger = open();
   EXPECT_EQ(*ledger->find({kDriver, "u1"}), a_record("u1", 99));
-  EXPECT_EQ(*ledger->find({kDriver, "u2"}), a_record("u2", 3)) << "the journal does not count any more";
+  EXPECT_EQ(*ledger->find({kDriver, "u2"}), a_record("u2", 3)) << "the journal no longer counts";
 }
 
 }  // namespace

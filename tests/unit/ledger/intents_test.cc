@@ -72,7 +72,7 @@ TEST_F(IntentsTest, AReleaseKeepsItsTimeAndIsReplacedByALaterIntent) {
     EXPECT_EQ(released(intents, "u1"), kNow);
     EXPECT_EQ(released(intents, "u2"), std::nullopt);
   }
-  EXPECT_EQ(released(open(), "u1"), kNow) << "opening writes the file anew";
+  EXPECT_EQ(released(open(), "u1"), kNow) << "opening rewrites the file";
 }
 
 TEST_F(IntentsTest, AreDroppedAfterAReboot) {
@@ -101,7 +101,7 @@ TEST_F(IntentsTest, ATruncatedLineDoesNotCount) {
   std::filesystem::resize_file(file_, std::filesystem::file_size(file_) - 5);
   EXPECT_THAT(records(open()), ElementsAre(an_intent("u1")));
   EXPECT_FALSE(std::filesystem::exists(aside_));
-  EXPECT_THAT(records(open()), ElementsAre(an_intent("u1"))) << "nothing is left of it";
+  EXPECT_THAT(records(open()), ElementsAre(an_intent("u1"))) << "it is removed completely";
 }
 
 TEST_F(IntentsTest, ReadableLinesOfADamagedFileCount) {
@@ -129,7 +129,7 @@ TEST_F(IntentsTest, TheFileStaysShort) {
   EXPECT_THAT(records(intents), ElementsAre(an_intent("stays")));
 }
 
-// A change does only a part of a rewrite.
+// Each change does only a part of a rewrite.
 TEST_F(IntentsTest, ALongFileIsShortenedInSteps) {
   const auto large = [](int n, char with) {
     ClaimRecord record = an_intent(fmt::format("u{:03}", n), n);
@@ -139,12 +139,12 @@ TEST_F(IntentsTest, ALongFileIsShortenedInSteps) {
   {
     Intents intents = open();
     for (int n = 0; n < 40; ++n) ASSERT_TRUE(set(intents, large(n, 'a')));
-    for (const bool begun : {false, true})  // the one that may be under way ends first
+    for (const bool begun : {false, true})  // the one that may be in progress ends first
       for (int i = 0; i < 1000 && std::filesystem::exists(successor_) != begun; ++i)
         ASSERT_TRUE(set(intents, large(20, 'b')));
     ASSERT_TRUE(std::filesystem::exists(successor_));
     EXPECT_LT(std::filesystem::file_size(successor_), 1u << 20);
-    ASSERT_TRUE(set(intents, large(0, 'c'))) << "one that was copied already";
+    ASSERT_TRUE(set(intents, large(0, 'c'))) << "this entry was already copied";
     ASSERT_TRUE(set(intents, large(39, 'c')));
     intents.clear({large(1, 'a').key()});
     intents.clear({large(38, 'a').key()});
@@ -171,16 +171,16 @@ TEST_F(IntentsTest, NoCallFailsBecauseTheFileCannotBeShortened) {
   }
   {
     Intents again = open();
-    EXPECT_THAT(records(again), ElementsAre(large, an_intent("u1"))) << "it serves a start as well";
+    EXPECT_THAT(records(again), ElementsAre(large, an_intent("u1"))) << "a start can read it";
     ASSERT_TRUE(set(again, an_intent("u2", 2)));
     std::filesystem::remove(successor_);
     for (int i = 0; i < 200; ++i) ASSERT_TRUE(set(again, large));
-    EXPECT_LT(content().size(), 4u << 20) << "and is shortened once it can be";
+    EXPECT_LT(content().size(), 4u << 20) << "and is shortened as soon as possible";
   }
   EXPECT_THAT(records(open()), ElementsAre(large, an_intent("u1"), an_intent("u2", 2)));
 }
 
-// An earlier daemon wrote it, while its disk hung.
+// An earlier daemon wrote it while its disk hung.
 TEST_F(IntentsTest, AFileOfAnySizeIsRead) {
   {
     Intents intents = open();

@@ -41,9 +41,9 @@ class LedgerFixture : public CoreFixture {
     return ledger ? Error{Code::kOk, "opened"} : ledger.error();
   }
   static Status put(Ledger& ledger, ClaimRecord record) { return ledger.put(std::move(record)); }
-  // Puts the changes that wait into the file.
+  // Writes the waiting changes into the file.
   void write(Ledger& ledger) { EXPECT_TRUE(run(ledger.history({}))); }
-  // What a process does before it is killed.
+  // Runs `act` in a process that is killed afterwards.
   void run_until_killed(const std::function<void(Ledger&)>& act) {
     const pid_t child = ::fork();
     if (child == 0) {

@@ -52,7 +52,7 @@ TEST_F(LedgerTest, ADeviceIsHeldAndFreeAtOnce) {
   ASSERT_TRUE(ledger->release({kDriver, "u1"}, kLater));
   EXPECT_EQ(holders(), 0u);
   EXPECT_TRUE(ledger->release({kDriver, "u1"}, kLater)) << "releasing is idempotent";
-  EXPECT_EQ(ledger->transactions(), 0u) << "nobody waits for the file";
+  EXPECT_EQ(ledger->transactions(), 0u) << "no caller waits for the file";
 }
 
 TEST_F(LedgerTest, ChangesOfSomeMillisecondsShareATransaction) {
@@ -101,14 +101,14 @@ TEST_F(LedgerTest, EveryChangeSurvivesAKilledProcess) {
     EXPECT_EQ(*ledger->find({kDriver, "u1"}), undoing);
     EXPECT_EQ(*ledger->find({kDriver, "u2"}), a_record("u2", 2));
     EXPECT_THAT(ledger->holders("gpus", "GPU-1", kDriver, "gpu-0"), SizeIs(1));
-    EXPECT_THAT(run(ledger->history({})).value(), SizeIs(1)) << "of the claim that was released";
+    EXPECT_THAT(run(ledger->history({})).value(), SizeIs(1)) << "the released claim";
   }
   const auto intents = Intents::open(options().intents, kBoot, clock.wall());
   ASSERT_TRUE(intents);
   EXPECT_THAT(intents->entries(), SizeIs(1)) << "only one claim is in doubt";
 }
 
-// The process may be killed after it wrote to the file and before it took the entry back.
+// The process may be killed after it wrote to the file and before it removed the entry.
 TEST_F(LedgerTest, AnEntryThatIsInTheFileAlreadyChangesNothing) {
   {
     auto ledger = open();
@@ -137,19 +137,19 @@ TEST_F(LedgerTest, AClaimInDoubtStaysSoWhateverTheFileSays) {
     ClaimRecord before_reboot = a_record("u2", 2);
     before_reboot.boot_id = "boot-0";
     ASSERT_TRUE(put(*ledger, before_reboot));
-    ASSERT_TRUE(ledger->intend(undoing)) << "before the file has the record";
+    ASSERT_TRUE(ledger->intend(undoing)) << "the file does not have the record yet";
     write(*ledger);
     ASSERT_TRUE(ledger->intend(again));
   }
   auto ledger = open();
   EXPECT_EQ(*ledger->find({kDriver, "u1"}), undoing);
-  EXPECT_EQ(*ledger->find({kDriver, "u2"}), again) << "prepared anew after a reboot";
+  EXPECT_EQ(*ledger->find({kDriver, "u2"}), again) << "prepared again after a reboot";
   ASSERT_TRUE(ledger->release({kDriver, "u1"}, kLater));
   ASSERT_TRUE(put(*ledger, a_record("u2")));
   ledger.reset();
   const auto intents = Intents::open(options().intents, kBoot, clock.wall());
   ASSERT_TRUE(intents);
-  EXPECT_THAT(intents->entries(), SizeIs(0)) << "nothing is in doubt any more";
+  EXPECT_THAT(intents->entries(), SizeIs(0)) << "no claim is in doubt any more";
 }
 
 TEST_F(LedgerTest, ANoteIsVisibleAtOnceAndWrittenBeforeTheLedgerCloses) {
@@ -157,7 +157,7 @@ TEST_F(LedgerTest, ANoteIsVisibleAtOnceAndWrittenBeforeTheLedgerCloses) {
     auto ledger = open();
     ledger->note(a_record("u1"));
     EXPECT_EQ(*ledger->find({kDriver, "u1"}), a_record("u1"));
-    EXPECT_EQ(ledger->transactions(), 0u) << "nobody waits";
+    EXPECT_EQ(ledger->transactions(), 0u) << "no caller waits";
     runs_until([&] { return ledger->transactions() == 1; });
     ledger->note(a_record("u2", 2));
   }
@@ -319,7 +319,7 @@ TEST_F(LedgerTest, ANewerSchemaThatOnlyGrewIsUsed) {
     ASSERT_TRUE(run(ledger->health().keep(ResetRecord{{"gpus", "GPU-2"}, kLater})));
     EXPECT_EQ(ledger->last_error(), std::nullopt);
   }
-  EXPECT_EQ(read("SELECT version FROM schema_version"), known + 1) << "the newer daemon goes on from there";
+  EXPECT_EQ(read("SELECT version FROM schema_version"), known + 1) << "the newer daemon starts from there";
   EXPECT_EQ(read("SELECT weight FROM claims"), 7);
 }
 
@@ -361,7 +361,7 @@ TEST_F(LedgerTest, MigrationStopsAtAnErrorWithoutHalfAStep) {
                               {"UPDATE a SET x=2; no sql", 3}};
   ASSERT_TRUE(LedgerStore::migrate(**database, std::span(steps).first(1)));
   ASSERT_TRUE(LedgerStore::migrate(**database, std::span(steps).first(2)));
-  ASSERT_TRUE(LedgerStore::migrate(**database, std::span(steps).first(2))) << "nothing is left to do";
+  ASSERT_TRUE(LedgerStore::migrate(**database, std::span(steps).first(2))) << "all steps are done";
   EXPECT_EQ((*database)->integer("SELECT x+y FROM a").value(), 6);
   const auto failed = LedgerStore::migrate(**database, steps);
   ASSERT_FALSE(failed);

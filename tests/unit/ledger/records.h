@@ -11,7 +11,7 @@ namespace cardcage {
 inline constexpr const char* kDriver = "gpu.example.com";
 inline constexpr const char* kBoot = "boot-1";
 
-// Prepared, with one device "gpu-<n>" of module "gpus".
+// A prepared claim, with one device "gpu-<n>" of module "gpus".
 inline ClaimRecord a_record(const std::string& uid, int n = 0) {
   ClaimRecord record{.driver = kDriver,
                      .ref = {"team", "claim-" + uid, uid},
@@ -33,7 +33,7 @@ inline ClaimRecord a_record(const std::string& uid, int n = 0) {
   return record;
 }
 
-// The same, before its module was called.
+// The same claim, before its module was called.
 inline ClaimRecord an_intent(const std::string& uid, int n = 0) {
   ClaimRecord record = a_record(uid, n);
   record.phase = ClaimPhase::kPreparing;
@@ -41,7 +41,7 @@ inline ClaimRecord an_intent(const std::string& uid, int n = 0) {
   return record;
 }
 
-// With every member set.
+// A claim with every member set.
 inline ClaimRecord a_full_record(const std::string& uid) {
   ClaimRecord record = a_record(uid);
   ModulePart& part = record.parts[0];

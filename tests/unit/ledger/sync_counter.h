@@ -1,5 +1,5 @@
 // Counts the syncs of SQLite files, for databases that are opened during its life, and calls the test after each sync,
-// when the disk certainly has the data.
+// when the data is certainly on the disk.
 #pragma once
 
 #include <sqlite3.h>

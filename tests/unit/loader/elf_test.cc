@@ -23,7 +23,7 @@ std::string module_file(const std::string& name) {
 }
 Result<ElfFacts> inspect(const std::string& file) { return inspect_elf(std::as_bytes(std::span(file))); }
 
-// `file` with one member of its ELF header changed.
+// Returns `file` with one member of its ELF header changed.
 template <class Member, class Value>
 std::string with(std::string file, Member member, Value value) {
   Elf64_Ehdr header;
@@ -86,7 +86,7 @@ TEST(ElfTest, SurvivesDamageAnywhere) {
   const auto below = [&](std::size_t end) { return std::uniform_int_distribution<std::size_t>(0, end - 1)(random); };
   for (int round = 0; round < 3000; ++round) {
     std::string damaged = good;
-    // The headers and tables lie in front; most of the damage goes there.
+    // The headers and tables come first; most of the damage is done there.
     for (int change = 0; change < 8; ++change)
       damaged[below(change < 6 ? std::min<std::size_t>(good.size(), 2048) : good.size())] =
           static_cast<char>(below(256));

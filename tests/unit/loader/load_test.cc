@@ -50,7 +50,7 @@ TEST(LoadTest, GivesEachLoadItsOwnImageOfTheSameFile) {
   EXPECT_EQ(one->sha256(), two->sha256());
 }
 
-// A debugger opens the file that the link map names, in a process of its own.
+// A debugger opens the file that the link map names, in another process.
 TEST(LoadTest, NamesTheModuleSoThatAnotherProcessFindsItsImage) {
   const auto loaded = load_test_module("good.so");
   ASSERT_TRUE(loaded);

@@ -124,7 +124,7 @@ TEST_F(StageTest, RefusesLinksOutOfTheFolder) {
                                             "' is reached through a link out of modules_dir, '" + at("up") +
                                             "' -> '..': link to what lies below it, or copy the file itself there");
   const std::string digest = stage({folder.path()}, "x.so", {})->sha256;
-  EXPECT_FALSE(stage({folder.path()}, "absolute.so", digest)) << "not even a file that is pinned";
+  EXPECT_FALSE(stage({folder.path()}, "absolute.so", digest)) << "not even with a pinned digest";
 }
 
 TEST_F(StageTest, RefusesALoopOfLinksAndALinkToNothing) {

@@ -90,7 +90,7 @@ TEST_F(MetricsCollectorTest, ACollectionThatHangsCostsAPageTwoSecondsOnce) {
   EXPECT_FALSE(*page);
   advance(MetricsCollector::kPatience);
   ASSERT_TRUE(*page);
-  EXPECT_THAT((**page)[0].samples->samples, SizeIs(1)) << "the last ones";
+  EXPECT_THAT((**page)[0].samples->samples, SizeIs(1)) << "the samples of the last collection";
   EXPECT_EQ((**page)[0].collected, first_time);
   advance(1s);
   EXPECT_EQ(collect()[0].collected, first_time) << "at once";

@@ -100,7 +100,7 @@ TEST(MetricsTest, ShowsTheCausesThatCountAndTheCordons) {
         "cardcage_device_cause" + device("gpu-2", "GPU-2") + ",cause=\"Thermal\",state=\"degraded\"} 1\n",
         "cardcage_device_cordoned" + device("gpu-0", "GPU-0") + "} 1\n"})
     EXPECT_THAT(page, HasSubstr(line));
-  EXPECT_THAT(page, Not(HasSubstr("cause=\"Thermal\",state=\"healthy\""))) << "only what counts";
+  EXPECT_THAT(page, Not(HasSubstr("cause=\"Thermal\",state=\"healthy\""))) << "only causes that count";
   EXPECT_THAT(page, Not(HasSubstr("cardcage_device_cordoned" + device("gpu-1", "GPU-1"))));
 }
 
@@ -147,7 +147,7 @@ TEST(MetricsTest, AModuleThatInventsCausesMakesNoSeriesWithoutEnd) {
   const std::string page = metrics_text(metrics_facts(FakeDaemon(), counters));
   EXPECT_THAT(page, HasSubstr(fmt::format("cause=\"other\",kind=\"{}\",module=\"gpu\"}} {}\n",
                                           to_string(HealthEventKind::kBegan), 1'000 - HealthCounters::kMaxCauses)));
-  EXPECT_THAT(page, HasSubstr("cause=\"Error7\"")) << "known ones go on to be counted by name";
+  EXPECT_THAT(page, HasSubstr("cause=\"Error7\"")) << "known causes are still counted by name";
   EXPECT_THAT(page, Not(HasSubstr("cause=\"Error999\"")));
 }
 

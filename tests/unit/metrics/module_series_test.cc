@@ -69,7 +69,7 @@ TEST(ModuleSeriesTest, ANameInUpperCaseIsShownAsItIsWithTheUserOfTheDevice) {
 
 TEST(ModuleSeriesTest, TheFirstModuleHasANameThatTwoDeclareWithDifferentTypes) {
   MetricDeclaration other = kErrors;
-  other.type = MetricType::kGauge;  // as no module of this ABI can declare it
+  other.type = MetricType::kGauge;  // no module of this ABI can declare it
   const std::string page = module_series(
       {collected("a", {kErrors}, {{0, "", {"0", "up"}, 1}}), collected("b", {other}, {{0, "", {"0", "up"}, 2}})}, {});
   EXPECT_THAT(page, HasSubstr("# TYPE cardcage_hw_link_errors_total counter\n"));

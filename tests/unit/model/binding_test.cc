@@ -14,7 +14,7 @@ std::string flaw(const Types& conditions, const Types& failures) {
 }
 
 TEST(Binding, TakesWhatTheApiServerTakes) {
-  EXPECT_EQ(flaw({}, {}), "none") << "ready at once";
+  EXPECT_EQ(flaw({}, {}), "none") << "a device without conditions is ready at once";
   EXPECT_EQ(flaw({"Ready"}, {"Failed"}), "none");
   EXPECT_EQ(flaw({"a", "b", "c", "example.com/D"}, {"e", "f", "g", "h"}), "none");
 }

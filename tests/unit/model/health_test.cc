@@ -75,11 +75,11 @@ TEST(HealthTest, AWorseCauseTakesTheRoomOfTheLeastOne) {
   Statements statements;
   for (std::size_t i = 0; i < kMaxCauses; ++i)
     EXPECT_TRUE(put(statements, health(fmt::format("Ok{}", i), HealthState::kHealthy)));
-  EXPECT_FALSE(put(statements, health("More", HealthState::kHealthy))) << "it is no worse";
+  EXPECT_FALSE(put(statements, health("More", HealthState::kHealthy))) << "it is not worse";
   EXPECT_TRUE(put(statements, health("Ok3", HealthState::kUnknown, "Odd"))) << "a known cause always has room";
   for (std::size_t i = 0; i < kMaxCauses; ++i)
     EXPECT_TRUE(put(statements, health(fmt::format("Bad{}", i), HealthState::kUnhealthy)));
-  EXPECT_FALSE(put(statements, health("Bad99", HealthState::kUnhealthy))) << "a bad one is never dropped for another";
+  EXPECT_FALSE(put(statements, health("Bad99", HealthState::kUnhealthy))) << "a bad cause is never dropped for another";
   EXPECT_EQ(statements.size(), kMaxCauses);
   for (const auto& [cause, statement] : statements) EXPECT_EQ(statement.state, HealthState::kUnhealthy) << cause;
 }

@@ -1,4 +1,4 @@
-// Paths of the daemon and of the node.
+// Translation between paths of the daemon and of the node.
 #include "host/model/node_roots.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,8 @@ TEST(NodeRootsTest, FilesOfADriverInTheNodesRoot) {
   const NodeRoots roots{.devfs = "/host/dev", .driver = "/driver-root", .driver_on_node = "/"};
   EXPECT_EQ(roots.driver_path_on_node("/driver-root/usr/lib64/libcuda.so.1"), "/usr/lib64/libcuda.so.1");
   EXPECT_EQ(roots.driver_path_on_node("/driver-rooted/x"), "/driver-rooted/x");
-  EXPECT_EQ(roots.driver_path_on_node("/run/nvidia/mps/u1/pipe"), "/run/nvidia/mps/u1/pipe") << "no file of the driver";
+  EXPECT_EQ(roots.driver_path_on_node("/run/nvidia/mps/u1/pipe"), "/run/nvidia/mps/u1/pipe")
+      << "not a file of the driver";
   EXPECT_EQ(roots.seen_here("/usr/lib64/libcuda.so.1"), "/driver-root/usr/lib64/libcuda.so.1");
   EXPECT_EQ(roots.seen_here("/dev/nvidia0"), "/host/dev/nvidia0");
   EXPECT_EQ(roots.on_node("/host/dev/nvidia0"), "/dev/nvidia0");

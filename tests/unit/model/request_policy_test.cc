@@ -83,7 +83,7 @@ TEST(RequestPolicy, AmountsThatAreNotWholeAreCountedInThousandths) {
   EXPECT_EQ(flaw(range("500m", "100m", "900m", "100m"), "1"), "none");
   EXPECT_EQ(flaw(range("1500m", "0", "2", "500m"), "2"), "none");
   EXPECT_THAT(flaw(range("1500m", "1", "3", "1"), "3"), HasSubstr("default 1500m is not validRange.min 1"))
-      << "also if only the default is not whole";
+      << "even if only the default is not whole";
   EXPECT_THAT(flaw(range("1", "100u", "2"), "2"),
               HasSubstr("validRange.min 100u is not a multiple of 1m that fits in 64 bits"));
   EXPECT_THAT(flaw(range("1", "500m", "1e17"), "1e17"), HasSubstr("validRange.max 100P is not a multiple of 1m"));
@@ -105,7 +105,7 @@ TEST(RequestPolicy, NeedsFractionsIfRoundedAmountsWouldNotFit) {
   EXPECT_FALSE(needs_fractions(range("500m", "100m")));
   EXPECT_FALSE(needs_fractions(range("2Gi", "1Gi", "8Gi", "1Gi")));
   EXPECT_FALSE(needs_fractions(range("1500m", "500m", "", "500m"))) << "2 is 1 and a step of 1";
-  EXPECT_TRUE(needs_fractions(range("5", "0", "", "2500m"))) << "5 is no multiple of 3";
+  EXPECT_TRUE(needs_fractions(range("5", "0", "", "2500m"))) << "5 is not a multiple of 3";
   EXPECT_TRUE(needs_fractions(range("1500m", "1500m", "3", "1500m"))) << "3 is not 2 and a multiple of 2";
 }
 

@@ -1,4 +1,4 @@
-// What a module lists for claims to name.
+// The catalogue of a module, whose entries claims name.
 #include "tests/fakes/built_files.h"
 #include "tests/unit/module/scenario_fixture.h"
 

@@ -1,4 +1,4 @@
-// Every line that is commented out in config/cardcage.toml passes `cardcage --check` when an operator uncomments it.
+// Every line that is commented out in config/cardcage.toml passes `cardcage --check` once an operator uncomments it.
 #include <gmock/gmock.h>
 
 #include <sstream>
@@ -22,7 +22,7 @@ class CommentedConfigTest : public ::testing::Test {
     std::istringstream text(read_file(source_folder() / "config/cardcage.toml", 100'000).value());
     for (std::string line; std::getline(text, line);) lines.push_back(line);
   }
-  // Sanitizers do not start with the limits of the sample.
+  // Sanitizers do not start with the memory limits of the sample.
   static bool limits_memory(const std::string& line) {
     return line.starts_with("#as =") || line.starts_with("#data =");
   }
@@ -31,8 +31,8 @@ class CommentedConfigTest : public ::testing::Test {
     return lines.at(line).size() > 1 && lines[line][0] == '#' && lines[line][1] != ' ';
   }
   bool is_table(std::size_t line) const { return is_commented(line) && lines[line][1] == '['; }
-  // Those that a person uncomments with the line: in a table that is commented out, too, all above the line, and those
-  // below it that are required.
+  // The lines that an operator uncomments with this line: in a table that is commented out, too, all above the line,
+  // and the required ones below it.
   std::vector<std::size_t> needed_for(std::size_t line) const {
     std::vector<std::size_t> needed{line};
     for (std::size_t above = line; !is_table(needed.front()) && above > 0 && !lines[above - 1].empty(); --above)
@@ -40,7 +40,7 @@ class CommentedConfigTest : public ::testing::Test {
     if (!is_table(needed.front())) return {line};
     for (std::size_t below = line + 1; below < lines.size() && is_commented(below) && !is_table(below); ++below)
       if (lines[below].contains("# required")) needed.push_back(below);
-    if (lines[line].starts_with("#relapses")) needed.push_back(line + 1);  // its window
+    if (lines[line].starts_with("#relapses")) needed.push_back(line + 1);  // the window of relapses
     return needed;
   }
   std::vector<std::string> problems(const std::vector<std::size_t>& uncommented) const {

@@ -1,4 +1,4 @@
-// Which calls of a concurrent module overlap [R8], in both isolations. The mock waits in real time.
+// Overlapping calls of a concurrent module [R8], in both isolations. The mock waits in real time.
 #include "host/module/running_module.h"
 #include "tests/fakes/built_files.h"
 #include "tests/unit/module/scenario_fixture.h"
@@ -105,7 +105,7 @@ TEST_P(ConcurrentScenarios, ACallThatWaitsPastItsDeadlineNeverBegins) {
   ASSERT_TRUE(second->has_value());
   EXPECT_THAT((**second).error().message, HasSubstr("it had no time for it, being busy with prepare"));
   ASSERT_TRUE(wait(first));
-  EXPECT_TRUE(run(module->prepare(one(1), soon()))) << "nothing was quiesced";
+  EXPECT_TRUE(run(module->prepare(one(1), soon()))) << "the module was not quiesced";
 }
 
 TEST_P(ConcurrentScenarios, ACallThatNeverReturnsCostsTheInstanceThoughOthersReturn) {
@@ -114,7 +114,7 @@ TEST_P(ConcurrentScenarios, ACallThatNeverReturnsCostsTheInstanceThoughOthersRet
       start("libcardcage_mock_concurrent.so",
             {{"devices", std::vector<std::string>{"gpu:32"}}, {"hang", "prepare"}, {"script_file", script.native()}}));
   const auto stuck = begin(module->prepare(one(0), clock.now() + seconds(1)));
-  ASSERT_TRUE(eventually([&] { return !module->last_lines().empty(); })) << "it says that it hangs";
+  ASSERT_TRUE(eventually([&] { return !module->last_lines().empty(); })) << "it logs that it hangs";
   EXPECT_TRUE(run(module->discover(soon()))) << "the module's thread is free";
   advance(seconds(1));
   ASSERT_TRUE(stuck->has_value());

@@ -47,7 +47,7 @@ TEST(OwnControlGroupsTest, NoneIfThePathIsNotMounted) {
   EXPECT_THAT(own_control_groups("nonsense\n::\n", "nonsense\n - \n"), IsEmpty());
 }
 
-// Once for each version that this machine has.
+// Runs once for each version of control groups on this machine.
 TEST(ControlGroupTest, KillsWhatLeftTheSessionOfItsParent) {
   int tried = 0;
   for (const fs::path& home : writable_control_groups()) {

@@ -1,4 +1,4 @@
-// What containers may get from a module that is confined, or whose configuration lists it.
+// The edits that a container may get from a module that is confined, or whose configuration lists them.
 #include "host/module/edit_rules.h"
 
 #include <gmock/gmock.h>
@@ -80,7 +80,7 @@ TEST_F(EditRulesTest, AModuleThatIsNotConfinedMayGiveEverything) {
 
 TEST_F(EditRulesTest, UserCapabilitiesAndSeccompConfine) {
   config.process = {.environment = {"A"}, .limits = {{"core", 0}}, .user = {}, .capabilities = {}, .seccomp = false};
-  EXPECT_EQ(node("/dev/null"), "allowed") << "limits and variables take no right away";
+  EXPECT_EQ(node("/dev/null"), "allowed") << "limits and variables do not restrict edits";
   config.process.capabilities.emplace();
   EXPECT_THAT(node("/dev/null"), HasSubstr("may not give"));
   config.process = {};
@@ -210,9 +210,9 @@ TEST_F(EditRulesTest, AFolderThatTheModuleMayWriteToHoldsNothingThatItMayName) {
   ASSERT_EQ(::chown(here("its").c_str(), 65534, 65534), 0);
   EXPECT_THAT(mount(here("its/socket")), HasSubstr("the user of the module may write to the folder '" + here("its")));
   EXPECT_THAT(mount(here("its/absent")), HasSubstr("the user of the module may write to the folder '" + here("its")));
-  EXPECT_EQ(mount(here("its")), "allowed") << "a link in it leads a container to files of its own";
+  EXPECT_EQ(mount(here("its")), "allowed") << "a link in it leads to the container's own files";
   ASSERT_EQ(::chown(here("its").c_str(), 12345, 12345), 0);
-  EXPECT_EQ(mount(here("its/socket")), "allowed") << "another user of the node";
+  EXPECT_EQ(mount(here("its/socket")), "allowed") << "of another user of the node";
   fs::permissions(folder / "its", fs::perms(0777));
   EXPECT_THAT(mount(here("its/socket")), HasSubstr("the user of the module may write"));
 }

@@ -20,7 +20,7 @@ using ::testing::StartsWith;
 class ExecScenarios : public ScenarioFixture {
  protected:
   ExecScenarios() { modules_dir = built_modules(); }
-  // The module may run `tool`, a shell script with this text.
+  // Starts the module, which may run `tool`, a shell script with this text.
   Status start_with(const std::string& script, Options options = {}) {
     std::ofstream(folder / "tool") << "#!/bin/sh\n" << script << "\n" << std::flush;
     fs::permissions(folder / "tool", fs::perms::owner_all);
@@ -39,7 +39,7 @@ class ExecScenarios : public ScenarioFixture {
     const auto found = std::ranges::find(prepared->claim.env, "MOCK_EXEC", &EnvVar::name);
     return found == prepared->claim.env.end() ? "was not run" : found->value;
   }
-  // A process that a script wrote down in the file `name`.
+  // The pid that a script wrote into the file `name`.
   pid_t pid_in(const std::string& name) {
     EXPECT_TRUE(eventually([&] { return !read_file(folder / name, 100).value_or("").empty(); })) << name;
     return static_cast<pid_t>(std::strtol(read_file(folder / name, 100).value_or("0").c_str(), nullptr, 10));
@@ -54,13 +54,13 @@ INSTANTIATE_TEST_SUITE_P(Isolation, ExecScenarios, ::testing::Values(Isolation::
 
 TEST_P(ExecScenarios, RunsAProgramWithItsArgumentsAndEnvironment) {
   ASSERT_TRUE(start_with("echo \"$# $2 $PATH $(env | wc -l) $(cat | wc -c)\"; echo wrong >&2; exit 7"));
-  // The shell sets PWD, OLDPWD or _ by itself, but nothing of the daemon's environment is there.
+  // The shell sets PWD, OLDPWD or _ by itself, but the daemon's environment is not passed on.
   EXPECT_THAT(outcome(), StartsWith("exit 7: 2 two /usr/sbin:/usr/bin:/sbin:/bin "));
 }
 
 TEST_P(ExecScenarios, AProgramHasNoDescriptorOfOurs) {
   ASSERT_TRUE(start_with("", {{"exec", std::vector<std::string>{"ls", "-m", "/proc/self/fd"}}}));
-  EXPECT_EQ(outcome(), "exit 0: 0, 1, 2, 3") << "3 is the folder that it lists";
+  EXPECT_EQ(outcome(), "exit 0: 0, 1, 2, 3") << "3 is the listed folder";
 }
 
 TEST_P(ExecScenarios, ASignalIsReported) {

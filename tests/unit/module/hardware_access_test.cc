@@ -1,4 +1,4 @@
-// cardcage-access where it is missing, and where a person starts it.
+// cardcage-access when it is missing, and when a user starts it.
 #include "host/module/hardware_access.h"
 
 #include <gmock/gmock.h>
@@ -31,7 +31,7 @@ std::string read_all(int descriptor) {
   return all;
 }
 
-// The calling process sees an empty folder instead; false without the privilege.
+// Makes the calling process see an empty folder instead; false without the privilege.
 bool hide(const std::filesystem::path& folder) {
   return ::unshare(CLONE_NEWNS) == 0 && ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
          ::mount("none", folder.c_str(), "tmpfs", 0, nullptr) == 0;

@@ -84,7 +84,7 @@ TEST_P(HealthScenarios, TheMockDeclaresCausesAndStatesThemWithValues) {
     clock.advance(std::chrono::milliseconds(10));
     return !reports.empty();
   }));
-  EXPECT_EQ(reports[0].first, "gpu-0") << "an id that is only that of a parent";
+  EXPECT_EQ(reports[0].first, "gpu-0") << "the id of a parent that is not listed";
   EXPECT_EQ(reports[0].second.state, HealthState::kDegraded);
   EXPECT_EQ(reports[0].second.value, 96.5);
   const auto snapshot = run(module->discover(soon()));

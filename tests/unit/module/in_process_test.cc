@@ -1,4 +1,4 @@
-// Behaviour of modules inside the daemon only.
+// Behaviour that only modules inside the daemon have.
 #include "host/core/clock.h"
 #include "tests/fakes/built_files.h"
 #include "tests/unit/module/scenario_fixture.h"
@@ -71,7 +71,7 @@ TEST_F(StuckInProcessTest, TheLeftoverIsReportedUntilTheCallHasReturnedAndTheIns
   EXPECT_TRUE(eventually([&] { return left() == std::nullopt; }));
 }
 
-// Otherwise nobody would stop it, and it would hold the hardware for ever.
+// Without a later stop, the module would hold the hardware forever.
 TEST_F(StuckInProcessTest, AStopThatCannotBeginInTimeComesLater) {
   ASSERT_TRUE(start_scripted({"prepare=hang"}));
   const auto prepared = begin(module->prepare(claim("u1"), clock.now() + std::chrono::seconds(60)));

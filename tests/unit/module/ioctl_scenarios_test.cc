@@ -1,4 +1,4 @@
-// What an ioctl of cage.write is given: checked files, parts of them, and a device that nobody else has open.
+// The data of an ioctl of cage.write: checked files, parts of them, and a device that no other process has open.
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -28,16 +28,16 @@ class IoctlScenarios : public WriteFixture {
     std::ofstream(bits) << kContent << std::flush;
     ::chmod(bits.c_str(), 0644);
   }
-  // Before the fake, so that no held process outlives the test.
+  // Runs before the fake ends, so that no blocked process outlives the test.
   void TearDown() override { let_go(); }
 
-  // The card's ioctl with bytes of a file; "" = it is not checked.
+  // Starts with the card's ioctl and bytes of a file; "" = the file is not checked.
   Status start_with_data(const std::string& file, std::size_t start, const std::string& sha256) {
     return start_with({fmt::format("ioctl {} c0104301 0700000000000000aaaaaaaaaaaaaaaa {} 8 {:x} {}",
                                    sysfs.card().native(), file, start, sha256)},
                       {sysfs.card().native(), all_here(), "/sys/kernel/*"});
   }
-  // Why the data is refused, with the code; the device must not have been opened.
+  // The reason and code of the refusal; the device must not have been opened.
   std::string refusal(const std::string& file, std::size_t start, const std::string& sha256) {
     const Status started = start_with_data(file, start, sha256);
     if (!started) return started.error().message;
@@ -139,7 +139,7 @@ TEST_P(IoctlScenarios, AStartBeyondTheEndIsRefused) {
     }
 }
 
-// The files of sysfs say that they have 4096 bytes.
+// The files of sysfs report a size of 4096 bytes.
 TEST_P(IoctlScenarios, AFileThatIsShorterThanItSaysIsRefused) {
   EXPECT_THAT(refusal("/sys/kernel/uevent_seqnum", 0, std::string(64, 'a')),
               AllOf(HasSubstr("data loss: "), HasSubstr("'/sys/kernel/uevent_seqnum' changed while it was read")));

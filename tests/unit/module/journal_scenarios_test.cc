@@ -77,7 +77,7 @@ TEST_P(JournalScenarios, IsNotKeptForACallThatNobodyWaitsFor) {
   std::ofstream(script) << "heal prepare\n" << std::flush;
   EXPECT_TRUE(run(module->finish_calls(soon())));
   EXPECT_THAT(kept, IsEmpty());
-  EXPECT_TRUE(run(module->prepare(claim("u2", {"gpu-0"}), soon(), writer()))) << "the late call took nothing";
+  EXPECT_TRUE(run(module->prepare(claim("u2", {"gpu-0"}), soon(), writer()))) << "the late call holds no device";
 }
 
 }  // namespace

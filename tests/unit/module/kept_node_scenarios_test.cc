@@ -1,4 +1,4 @@
-// Modules that were built for 0.3 of the ABI, with all that it has added (tests/abi/kept).
+// Modules that were built for 0.3 of the ABI, with all of its additions (tests/abi/kept).
 #include "host/config/params.h"
 #include "host/core/file.h"
 #include "host/module/services.h"
@@ -43,7 +43,7 @@ class KeptNodeScenarios : public ModuleFixture, public ::testing::WithParamInter
     wanted.allocations[0].values = values;
     return wanted;
   }
-  // Waits for a task while as much time passes as really does: processes need it.
+  // Waits for a task while the fake time follows real time, which processes need.
   template <class T>
   T finish(Task<T> task) {
     const auto result = begin(std::move(task));

@@ -1,4 +1,4 @@
-// What a module may do and how the host reacts, in both isolations.
+// Misbehaviour of modules and the host's reactions, in both isolations.
 #include "host/config/options.h"
 #include "host/config/params.h"
 #include "tests/fakes/built_files.h"
@@ -76,7 +76,7 @@ TEST_P(ModuleScenarios, TellsHowOftenACallWasTriedForAClaim) {
   EXPECT_EQ(prepare("u1"), "module 'm' cannot prepare: attempt 2");
   EXPECT_EQ(prepare("u2"), "module 'm' cannot prepare: attempt 1");
   EXPECT_EQ(prepare("u1"), "prepared");
-  EXPECT_EQ(prepare("u1"), "module 'm' cannot prepare: attempt 1") << "a new life";
+  EXPECT_EQ(prepare("u1"), "module 'm' cannot prepare: attempt 1") << "a new instance";
   EXPECT_EQ(prepare("u2"), "module 'm' cannot prepare: attempt 2");
   EXPECT_TRUE(run(module->unprepare(claim("u2"), soon())));
   EXPECT_EQ(prepare("u2"), "module 'm' cannot prepare: attempt 1");
@@ -124,7 +124,7 @@ TEST_P(ModuleScenarios, HealthAndRescanReachTheCore) {
   ASSERT_TRUE(start_scripted({"check=news"}));
   ASSERT_TRUE(run(module->check({"dev-0"}, soon())));
   const auto heard = [&] {
-    clock.advance(std::chrono::milliseconds(10));  // between the news of a module inside the daemon
+    clock.advance(std::chrono::milliseconds(10));  // between two reports of a module inside the daemon
     return rescans == 1;
   };
   ASSERT_TRUE(eventually(heard));
@@ -138,7 +138,7 @@ TEST_P(ModuleScenarios, EachCauseOfHealthReachesTheCore) {
   ASSERT_TRUE(start_scripted({"check=causes"}));
   ASSERT_TRUE(run(module->check({"dev-0"}, soon())));
   const auto heard = [&] {
-    clock.advance(std::chrono::milliseconds(10));  // between the news of a module inside the daemon
+    clock.advance(std::chrono::milliseconds(10));  // between two reports of a module inside the daemon
     return rescans == 1;
   };
   ASSERT_TRUE(eventually(heard));
@@ -163,7 +163,7 @@ TEST_P(ModuleScenarios, AFloodOfCausesLosesNoBadOne) {
   };
   ASSERT_TRUE(eventually(heard));
   const auto bad = [](const auto& report) { return report.second.state == HealthState::kUnhealthy; };
-  ASSERT_EQ(std::ranges::count_if(reports, bad), 1) << "a cause that is no word is refused";
+  ASSERT_EQ(std::ranges::count_if(reports, bad), 1) << "a cause that is not a word is refused";
   EXPECT_EQ(std::ranges::find_if(reports, bad)->second.cause, "Ecc");
 }
 
@@ -174,7 +174,7 @@ TEST_P(ModuleScenarios, NewOptionsReachTheRunningInstance) {
   };
   EXPECT_EQ(run(module->configure(values({}), soon())).error().message,
             "module 'm' cannot configure: the card in slot 3 is too hot\nopen a window");
-  EXPECT_FALSE(run(module->prepare(claim("u1"), soon()))) << "it goes on as it was";
+  EXPECT_FALSE(run(module->prepare(claim("u1"), soon()))) << "it keeps the old options";
   ASSERT_TRUE(start_scripted({"prepare=explain"}));
   EXPECT_FALSE(run(module->prepare(claim("u1"), soon())));
   EXPECT_TRUE(run(module->configure(values({}), soon())));
@@ -341,7 +341,7 @@ TEST_P(ModuleScenarios, TellsTheCallThatItIsBusyWith) {
   advance(seconds(4));
   ASSERT_TRUE(*prepared);
   const auto busy = module->busy();
-  ASSERT_TRUE(busy) << "nobody waits for it any more, but it goes on";
+  ASSERT_TRUE(busy) << "no caller waits any more, but the call still runs";
   EXPECT_EQ(busy->call, "prepare");
   EXPECT_EQ(busy->since, begun);
   EXPECT_EQ(busy->deadline, deadline);
@@ -398,7 +398,7 @@ TEST_P(ModuleScenarios, ErrorsAboutFilesNameTheModule) {
                                                 test_modules().native())));
 }
 
-// The mock is the first module that users see: runs the whole life of a claim with it.
+// The mock is the first module that users see: it serves the whole life of a claim.
 TEST_P(ModuleScenarios, TheMockModuleServesAWholeClaim) {
   modules_dir = built_modules();
   const Status started = start("libcardcage_mock.so", {{"devices", std::vector<std::string>{"gpu:2", "nic:1"}}});

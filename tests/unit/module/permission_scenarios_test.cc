@@ -1,4 +1,4 @@
-// What a confined module may have root do, from its worker to the edits of a claim.
+// Actions that a confined module may have root perform, from its worker to the edits of a claim.
 #include <unistd.h>
 
 #include "tests/unit/module/scenario_fixture.h"
@@ -63,7 +63,7 @@ TEST_P(ConfinedModule, GivesOnlyWhatIsListed) {
   EXPECT_THAT(error(), HasSubstr("the key mounts"));
   wanted.allows.mounts = Texts{(folder / "hardware/*").native()};
   EXPECT_THAT(error(), HasSubstr("the user of the module may write to the folder"))
-      << "the file that it names could be a link to any other one by the time that a runtime mounts it";
+      << "the named file could become a link to any other file before a runtime mounts it";
   wanted.process.user.clear();
   wanted.process.capabilities.reset();
   const auto prepared = prepare();

@@ -1,4 +1,4 @@
-// The calls for the device-plugin API: which devices a module prefers, and what it does before a container starts.
+// The calls for the device-plugin API: the devices that a module prefers, and its actions before a container starts.
 #include "tests/unit/module/scenario_fixture.h"
 
 namespace cardcage {

@@ -76,7 +76,7 @@ TEST_F(ProgramsTest, AModuleCannotRunItsOwnCodeThroughVariables) {
   }
 }
 
-// nvidia-smi of a driver container, whose libraries no loader of this root finds.
+// nvidia-smi in a driver container, where the loader of this root does not find its libraries.
 TEST_F(ProgramsTest, AProgramOfADriverMayGetALibraryOfThisDriver) {
   confine();
   driver_root = folder / "driver";
@@ -89,7 +89,7 @@ TEST_F(ProgramsTest, AProgramOfADriverMayGetALibraryOfThisDriver) {
   for (const std::string& other : {std::string("/tmp/x.so"), library + ":/tmp/x.so", library + " /tmp/x.so",
                                    driver_root.native() + "/../x.so", driver_root.native() + "ed/x.so", std::string()})
     EXPECT_THAT(output("tool", {}, {"LD_PRELOAD=" + other}), HasSubstr("it could run any code")) << other;
-  EXPECT_EQ(output("env", {}, {"LD_PRELOAD=" + library}), kPath) << "a program that is elsewhere does without";
+  EXPECT_EQ(output("env", {}, {"LD_PRELOAD=" + library}), kPath) << "a program elsewhere runs without it";
   fs::permissions(library, fs::perms(0666));
   EXPECT_THAT(output("tool", {}, {"LD_PRELOAD=" + library}),
               AllOf(HasSubstr("its library '" + library + "'"), HasSubstr("is writable by others")));
@@ -114,7 +114,7 @@ TEST_F(ProgramsTest, AProgramThatOthersCouldHaveChangedIsNotRun) {
   fs::permissions(folder.path(), fs::perms(0777));
   EXPECT_THAT(output("tool"), HasSubstr("folder '" + folder.path().native() + "' is writable by others"));
   fs::create_symlink("/usr/bin/env", folder / "link");
-  EXPECT_THAT(output("link"), HasSubstr("is writable by others")) << "somebody else may have put the link there";
+  EXPECT_THAT(output("link"), HasSubstr("is writable by others")) << "another user may have put the link there";
   fs::permissions(folder.path(), fs::perms(0755));
   EXPECT_EQ(output("link"), kPath);
 }

@@ -1,4 +1,4 @@
-// What a module tells of a call that takes long, in both isolations.
+// The progress of a long call, in both isolations.
 #include "tests/fakes/built_files.h"
 #include "tests/unit/module/scenario_fixture.h"
 

@@ -1,4 +1,4 @@
-// A module, and one device of it, off the hardware [R12], in both isolations.
+// Quiescing a module, and one device of it [R12], in both isolations.
 #include <fstream>
 
 #include "tests/fakes/built_files.h"

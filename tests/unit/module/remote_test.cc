@@ -1,4 +1,4 @@
-// Behaviour of modules in a process of their own only.
+// Behaviour that only modules in a process of their own have.
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -35,7 +35,7 @@ class RemoteTest : public ScenarioFixture {
     }
     return newest;
   }
-  // Whether the daemon has killed the worker, before its end is told.
+  // Whether the daemon has killed the worker, even before its end is reported.
   bool is_killed() const { return dynamic_cast<const RemoteModule&>(*module).link().process().child()->is_killed(); }
   static char state_of(pid_t pid) {
     const std::string stat = read_file(fmt::format("/proc/{}/stat", pid), 4096).value_or(") ?");
@@ -43,7 +43,7 @@ class RemoteTest : public ScenarioFixture {
   }
 };
 
-// Holds all threads of a process as a debugger at a breakpoint does.
+// Stops all threads of a process as a debugger does at a breakpoint.
 class Debugger {
  public:
   explicit Debugger(pid_t pid) : pid_(pid) {
@@ -62,7 +62,7 @@ class Debugger {
       return read_file(fmt::format("/proc/{}/task/{}/stat", pid_, thread), 4096).value_or("").contains(") t ");
     });
   }
-  // No thread runs in between: each meets the signal first.
+  // No thread runs in between, because each gets the signal first.
   void detach_and_leave_stopped() {
     ::kill(pid_, SIGSTOP);
     detach();
@@ -143,7 +143,7 @@ TEST_P(RemoteTest, AWorkerHasItsOwnProcessGroupAndFewDescriptorsAndVariables) {
             "module 'm' cannot reset: 8 descriptors, 3 variables, own group 1");
 }
 
-// The module reports what it reads in /proc about its own process.
+// The module reports the values in /proc about its own process.
 TEST_P(RemoteTest, TheWorkerIsConfinedAsConfigured) {
   ModuleConfig wanted = config("scripted.so", {{"behave", std::vector<std::string>{"reset=rights"}}});
   wanted.process.limits = {{"nofile", 99}, {"core", 0}};
@@ -231,7 +231,7 @@ TEST_P(RemoteTest, AReconcileThatIsTooLargeLeavesNoLiveClaimsForTheNext) {
             "module 'm' cannot reconcile: 1 live, first u3");
 }
 
-// The kernel holds back the exit of a traced process, as it does that of one that waits for a driver.
+// The kernel delays the exit of a traced process, as that of a process that waits for a driver.
 TEST_P(RemoteTest, AWorkerThatDoesNotEndIsReportedUntilItIsGone) {
   ASSERT_TRUE(start_scripted({}));
   const pid_t worker = newest_child();
@@ -259,7 +259,7 @@ TEST_P(RemoteTest, AWorkerThatDoesNotAnswerAPingIsKilled) {
   const pid_t worker = newest_child();
   for (int i = 0; i < 5; ++i) {
     advance(seconds(10));
-    ASSERT_TRUE(run(module->discover(soon()))) << "its answer follows the answer to the ping";
+    ASSERT_TRUE(run(module->discover(soon()))) << "its reply follows the reply to the ping";
   }
   ASSERT_FALSE(lost);
   ASSERT_TRUE(stop_process(worker));
@@ -285,7 +285,7 @@ TEST_P(RemoteTest, AWorkerThatADebuggerHoldsIsNotKilledForItsPings) {
   }
   debugger.detach_and_leave_stopped();
   advance(seconds(10));
-  EXPECT_FALSE(is_killed()) << "it has had no time to answer";
+  EXPECT_FALSE(is_killed()) << "it has had no time to reply";
   EXPECT_FALSE(lost);
   advance(seconds(10));
   EXPECT_TRUE(is_killed());

@@ -1,4 +1,4 @@
-// What a module reports for Prometheus and as labels of the node, and what the host leaves out of it.
+// A module's samples for Prometheus and labels of the node, and the ones that the host drops.
 #include "tests/fakes/built_files.h"
 #include "tests/unit/module/scenario_fixture.h"
 

@@ -28,13 +28,13 @@ class ModuleFixture : public CoreFixture {
   explicit ModuleFixture(Isolation chosen) : isolation(chosen) {}
   ~ModuleFixture() override { let_go(); }
 
-  // Stops the module if there is one, and lets hanging calls return.
+  // Stops the module, if it runs, and lets blocked calls return.
   void let_go() {
     release();
     if (module) run(ignore(module->stop(soon())));
     module.reset();
     settle();
-    // A thread that was left alone must end before its files are removed; a process was killed.
+    // An abandoned thread must end before its files are removed; a process was killed.
     if (isolation == Isolation::kInProcess && is_hanging_now()) {
       EXPECT_TRUE(eventually([&] { return std::filesystem::exists(folder / "release.left"); }));
     }
@@ -85,7 +85,7 @@ class ModuleFixture : public CoreFixture {
     return made;
   }
 
-  // Starts a call; the test looks at the result later.
+  // Starts a call, whose result the test reads later.
   template <class T>
   std::shared_ptr<std::optional<T>> begin(Task<T> task) {
     auto result = std::make_shared<std::optional<T>>();
@@ -113,7 +113,7 @@ class ModuleFixture : public CoreFixture {
     clock.advance(duration);
     settle();
   }
-  // Processes need real time, and the host must not give up sooner because of the fake one.
+  // Makes the fake time follow real time: processes need it, and the host must not give up sooner.
   void set_pace() { paced_ = std::chrono::steady_clock::now(); }
   void keep_pace() {
     const Instant now = std::chrono::steady_clock::now();
@@ -157,7 +157,7 @@ class ModuleFixture : public CoreFixture {
   }
 };
 
-// For tests that hold in both isolations.
+// Base of tests that hold in both isolations.
 class ScenarioFixture : public ModuleFixture, public ::testing::WithParamInterface<Isolation> {
  protected:
   ScenarioFixture() : ModuleFixture(GetParam()) {}

@@ -39,7 +39,7 @@ class ServiceScenarios : public ScenarioFixture {
     std::ofstream(folder / "tool") << "#!/bin/sh\n" << text << "\n" << std::flush;
     fs::permissions(folder / "tool", fs::perms::owner_all);
   }
-  // The module keeps `tool`, a shell script with this text, as a service of each claim.
+  // Starts the module, which keeps `tool`, a shell script with this text, as a service of each claim.
   Status start_with(const std::string& script, Options options = {}) {
     write_script(script);
     options.try_emplace("service", std::vector<std::string>{"tool", "one", "two"});
@@ -62,7 +62,7 @@ class ServiceScenarios : public ScenarioFixture {
     const auto its = services->of_claim(uid);
     return its.size() == 1 ? its.front().state : std::to_string(its.size()) + " services";
   }
-  // The pid in the last line of the file, to which each start of a script appends its own.
+  // The pid in the last line of the file, to which each start of a script appends one.
   pid_t pid_in(const std::string& name, std::size_t starts = 1) {
     std::vector<pid_t> pids;
     set_pace();
@@ -95,7 +95,7 @@ TEST_P(ServiceScenarios, RunsUntilTheClaimIsReleased) {
   const pid_t pid = pid_in("pid");
   EXPECT_TRUE(eventually([&] { return read_file(folder / "seen", 100) == "2 two /usr/sbin:/usr/bin:/sbin:/bin\n"; }));
   EXPECT_EQ(state(), fmt::format("runs as pid {}", pid));
-  EXPECT_TRUE(prepare()) << "a repeated prepare starts no other";
+  EXPECT_TRUE(prepare()) << "a repeated prepare does not start another";
   EXPECT_EQ(state(), fmt::format("runs as pid {}", pid));
   ASSERT_TRUE(unprepare());
   EXPECT_TRUE(is_alive(pid)) << "the host ends it after unprepare, unless the module does";
@@ -112,7 +112,7 @@ TEST_P(ServiceScenarios, AModuleStopsItInUnprepare) {
   const pid_t pid = pid_in("pid");
   ASSERT_TRUE(unprepare());
   EXPECT_TRUE(is_gone(pid));
-  EXPECT_TRUE(unprepare()) << "there is none left";
+  EXPECT_TRUE(unprepare()) << "no service is left";
 }
 
 TEST_P(ServiceScenarios, OutlivesItsModule) {
@@ -187,7 +187,7 @@ TEST_P(ServiceScenarios, AProgramThatIsNotAllowedIsNotStarted) {
 }
 
 TEST_P(ServiceScenarios, NothingRunsThatIsNotOnDisk) {
-  std::ofstream(places.records).flush();  // a file where the folder should be
+  std::ofstream(places.records).flush();  // a file in place of the folder
   ASSERT_TRUE(start_with(note_pid() + "exec sleep 1000"));
   EXPECT_THAT(error_of_prepare(), HasSubstr(places.records.native()));
   EXPECT_FALSE(fs::exists(folder / "pid"));
@@ -250,10 +250,10 @@ TEST_P(ServiceScenarios, ItHasNoDescriptorOfOursAndNoInput) {
                          (folder / "open").native() + "\nexec sleep 1000"));
   ASSERT_TRUE(prepare());
   EXPECT_TRUE(eventually([&] { return read_file(folder / "open", 100) == "0, 1, 2, 3\n0\n"; }))
-      << read_file(folder / "open", 100).value_or("") << "3 is the folder that ls lists";
+      << read_file(folder / "open", 100).value_or("") << "3 is the listed folder";
 }
 
-// What the next daemon finds.
+// Services that the next daemon finds.
 class AdoptedServices : public ServiceScenarios {
  protected:
   AdoptedServices() : records(places.records, places.boot_id) {
@@ -262,7 +262,7 @@ class AdoptedServices : public ServiceScenarios {
     record.command = {folder / "tool", {}, {"PATH=/usr/bin:/bin"}};
     allowed.programs = {folder / "tool"};
   }
-  // Starts the program as an earlier daemon did, and keeps the record.
+  // Starts the program as an earlier daemon would, and keeps the record.
   void start_earlier() {
     SpawnPlan plan;
     ASSERT_EQ(plan.run(record.command.file, {}, record.command.environment, record.pid), 0);
@@ -274,7 +274,7 @@ class AdoptedServices : public ServiceScenarios {
     services->adopt([held](const ServiceKey&) { return held; }, judge());
     settle();
   }
-  // By the configuration of the module.
+  // Judges by the configuration of the module.
   Services::Judge judge() const {
     return
         [this](const ServiceKey&, const ProgramCommand& command) { return ProgramRules(allowed, "/").renew(command); };
@@ -374,14 +374,14 @@ TEST_P(AdoptedServices, StartAgainIfTheyHaveEnded) {
 }
 
 TEST_P(AdoptedServices, NoOtherProcessIsTakenForOne) {
-  record.pid = ::getpid();  // as if the kernel had given the number to somebody else
+  record.pid = ::getpid();  // as if the kernel had reused the pid
   record.begun = "1";
   ASSERT_TRUE(records.keep(record));
   adopt(true);
   EXPECT_EQ(state(), fmt::format("runs as pid {}", pid_in("pid")));
 }
 
-// Every process in the group of a service that has ended is killed.
+// Every process in the group of an ended service is killed, so a foreign group must not count as one.
 TEST_P(AdoptedServices, AGroupThatTheDaemonDidNotMakeIsLeftAlone) {
   record.group = folder / "user.slice";
   fs::create_directory(record.group);

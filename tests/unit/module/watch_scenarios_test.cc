@@ -1,4 +1,4 @@
-// What wakes a module that sleeps: events that the host hands over, and descriptors of its own.
+// Events that wake a sleeping module: those that the host delivers, and descriptors of its own.
 #include "tests/fakes/built_files.h"
 #include "tests/unit/module/scenario_fixture.h"
 
@@ -33,7 +33,7 @@ class WatchScenarios : public ScenarioFixture {
   }
   [[nodiscard]] bool reports_descriptors(std::size_t count) {
     return eventually([this, count] {
-      clock.advance(milliseconds(10));  // between the news of a module inside the daemon
+      clock.advance(milliseconds(10));  // between two reports of a module inside the daemon
       return descriptors.size() >= count;
     });
   }
@@ -101,7 +101,7 @@ TEST_P(WatchScenarios, ADescriptorThatTheModuleHasRemovedIsNotTold) {
   ASSERT_TRUE(order("write"));
   ASSERT_TRUE(reports_descriptors(1));
   ASSERT_TRUE(order("remove"));
-  EXPECT_TRUE(deliver(of_descriptor(descriptors[0]))) << "nothing is left to tell";
+  EXPECT_TRUE(deliver(of_descriptor(descriptors[0]))) << "no event is left";
   EXPECT_EQ(order("remove").error().code, Code::kNotFound);
 }
 
@@ -111,7 +111,7 @@ TEST_P(WatchScenarios, ADescriptorThatTheModuleHasClosedIsForgotten) {
   ASSERT_TRUE(reports_descriptors(1));
   ASSERT_TRUE(order("close"));
   EXPECT_FALSE(deliver(of_descriptor(descriptors[0])));
-  EXPECT_TRUE(deliver(of_descriptor(descriptors[0]))) << "nothing is left to tell";
+  EXPECT_TRUE(deliver(of_descriptor(descriptors[0]))) << "no event is left";
 }
 
 TEST_P(WatchScenarios, TheMockExecutesKernelMessages) {
@@ -133,7 +133,7 @@ TEST_P(WatchScenarios, TheMockExecutesKernelMessages) {
 TEST_P(WatchScenarios, DescriptorsThatCannotBePolledAreRefused) {
   ASSERT_TRUE(start_watcher(""));
   EXPECT_EQ(order("closed").error().code, Code::kInvalidArgument);
-  EXPECT_EQ(order("file").error().code, Code::kInvalidArgument) << "epoll takes no regular file";
+  EXPECT_EQ(order("file").error().code, Code::kInvalidArgument) << "epoll does not accept a regular file";
   EXPECT_EQ(order("many").error().code, Code::kResourceExhausted);
 }
 

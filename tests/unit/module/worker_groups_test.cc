@@ -61,7 +61,7 @@ TEST_F(WorkerGroupsTest, EachWorkerHasItsOwn) {
   EXPECT_TRUE(proc::is_alive(worker.pid()));
 }
 
-// The kernel holds back the exit of a traced process, as it does that of one that waits for a driver.
+// The kernel delays the exit of a traced process, as that of a process that waits for a driver.
 TEST_F(WorkerGroupsTest, TellsOfWhatDoesNotEnd) {
   WorkerGroups earlier(run_dir());
   auto group = earlier.make("gpus");

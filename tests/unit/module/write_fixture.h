@@ -8,7 +8,7 @@
 
 namespace cardcage {
 
-// How many processes make an access now.
+// The number of processes that make an access now.
 inline int accesses() {
   int count = 0;
   for (const pid_t pid : proc::children(::getpid()))

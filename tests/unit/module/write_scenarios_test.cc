@@ -117,7 +117,7 @@ TEST_P(WriteScenarios, AWriteThatWaitsIsStoppedAtItsLimit) {
   ASSERT_TRUE(eventually([&] { return prepared->has_value(); }));
   EXPECT_THAT((**prepared).error().message,
               HasSubstr("a write to '" + here("pipe") + "' did not end in time and was stopped"));
-  EXPECT_FALSE(writes->stuck->find({"m", "gpu-0"})) << "it has ended";
+  EXPECT_FALSE(writes->stuck->find({"m", "gpu-0"})) << "the access has ended";
 }
 
 class SysfsScenarios : public WriteScenarios {
@@ -129,7 +129,7 @@ class SysfsScenarios : public WriteScenarios {
     for (const char* driver : {"mlx5_core", "vfio-pci"}) sysfs.add_driver(driver);
     sysfs.add_function(kAddress, "mlx5_core");
   }
-  // Before the fake, so that no held process outlives the test.
+  // Runs before the fake ends, so that no blocked process outlives the test.
   void TearDown() override {
     sysfs.release();
     let_go();
@@ -142,7 +142,7 @@ class SysfsScenarios : public WriteScenarios {
     return {(sysfs.function("*") / "reset").native(), (sysfs.function("*") / "driver_override").native()};
   }
   Status unprepare() { return run(module->unprepare(claim("u-gpu-0", {"gpu-0"}), soon())); }
-  // A prepare of gpu-0 whose write the kernel does not end.
+  // Prepares gpu-0 with a write that the kernel does not finish.
   void get_stuck() {
     sysfs.hold("reset");
     ASSERT_TRUE(start_with({reset()}, all_functions(), {{"write_limit", "5s"}}));
@@ -197,7 +197,7 @@ TEST_P(SysfsScenarios, AStuckDeviceIsFreeWhenTheKernelEndsItsWrite) {
   EXPECT_THAT(news, ::testing::ElementsAre("m"));
   sysfs.release();
   ASSERT_TRUE(eventually([&] { return !writes->stuck->find({"m", "gpu-0"}); }));
-  EXPECT_THAT(news, ::testing::ElementsAre("m", "m")) << "it is told of both at once";
+  EXPECT_THAT(news, ::testing::ElementsAre("m", "m")) << "it is told about both at once";
   writes->stuck->listen({});
   const auto prepared = prepare();
   EXPECT_TRUE(prepared) << prepared.error().message;
@@ -208,7 +208,7 @@ TEST_P(SysfsScenarios, AStuckDeviceStaysSoWhenItsModuleStartsAgain) {
   if (HasFatalFailure()) return;
   EXPECT_TRUE(run(module->stop(soon())));
   const Leftover left = module->leftover();
-  EXPECT_FALSE(left && left()) << "the device is stuck, and not the module";
+  EXPECT_FALSE(left && left()) << "only the device is stuck";
   ASSERT_TRUE(start_with({}, {}));
   EXPECT_THAT(failure(), HasSubstr(kStuck));
   EXPECT_TRUE(prepare("gpu-1"));
@@ -222,7 +222,7 @@ TEST_P(SysfsScenarios, ADriverIsBoundAndTheOwnOneComesBack) {
   EXPECT_EQ(sysfs.look(kAddress).driver, "vfio-pci");
   EXPECT_EQ(sysfs.look(kAddress).driver_override, "vfio-pci");
   EXPECT_TRUE(fs::exists(records() / kAddress));
-  EXPECT_TRUE(prepare()) << "once more changes nothing";
+  EXPECT_TRUE(prepare()) << "a second prepare changes nothing";
   const Status undone = unprepare();
   ASSERT_TRUE(undone) << undone.error().message;
   EXPECT_EQ(sysfs.look(kAddress).driver, "mlx5_core");
@@ -270,7 +270,7 @@ TEST_P(SysfsScenarios, ADriverThatWasUnloadedSinceGetsItsFunctionLater) {
   const Status undone = unprepare();
   ASSERT_TRUE(undone) << undone.error().message;
   EXPECT_EQ(sysfs.look(kAddress).driver, "");
-  EXPECT_EQ(sysfs.look(kAddress).driver_override, "") << "or the driver would not get it";
+  EXPECT_EQ(sysfs.look(kAddress).driver_override, "") << "otherwise the driver would not get it";
   EXPECT_FALSE(fs::exists(records() / kAddress));
 }
 
@@ -306,13 +306,13 @@ TEST_P(SysfsScenarios, TheNextDaemonRemembersTheDriver) {
       start_with({switch_to("vfio-pci")}, all_functions(), {{"write_back", std::vector<std::string>{switch_to("")}}}));
   ASSERT_TRUE(prepare());
   fs::remove_all(records());
-  ASSERT_TRUE(writes->records->restore()) << "somebody removed the folder";
+  ASSERT_TRUE(writes->records->restore()) << "the folder was removed";
   writes->records = std::make_unique<DriverRecords>(records(), "boot-1");
   ASSERT_TRUE(unprepare());
   EXPECT_EQ(sysfs.look(kAddress).driver, "mlx5_core");
   ASSERT_TRUE(prepare());
   writes->records = std::make_unique<DriverRecords>(records(), "boot-2");
-  EXPECT_FALSE(fs::exists(records() / kAddress)) << "the kernel has chosen anew";
+  EXPECT_FALSE(fs::exists(records() / kAddress)) << "the kernel has chosen a driver again";
   EXPECT_TRUE(unprepare());
   EXPECT_EQ(sysfs.look(kAddress).driver, "vfio-pci");
 }

@@ -1,4 +1,4 @@
-// The plugin with a fake runtime and a listener that tests look into.
+// The plugin with a fake runtime and a listener that tests inspect.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -48,7 +48,7 @@ class NriFixture : public CoreFixture {
     begin();
     ASSERT_TRUE(runs_until([&] { return plugin->condition().level == Level::kGood; })) << plugin->condition().text;
   }
-  // The plugin's call for a pod of this name waits until the Wakeup is woken.
+  // Makes the plugin's call for the pod of this name wait until the Wakeup is woken.
   Wakeup& hold(const std::string& name) { return *(holds[name] = std::make_unique<Wakeup>(core)); }
   Task<Status> start_pod(RuntimeSandbox sandbox) {
     const PodSandbox& pod = sandbox.pod;

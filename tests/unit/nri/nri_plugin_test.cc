@@ -48,7 +48,7 @@ TEST_F(NriPluginTest, WaitsForARuntimeThatIsNotThere) {
   EXPECT_EQ(plugin->condition().level, Level::kInProgress);
   EXPECT_EQ(plugin->condition().reason, "no runtime");
   EXPECT_THAT(plugin->condition().text, HasSubstr("nri.sock': No such file or directory"));
-  runtime.listen();  // the folder tells of it
+  runtime.listen();  // the new socket is an event of the folder
   EXPECT_TRUE(runs_until([&] {
     clock.advance(10ms);
     return plugin->condition().level == Level::kGood;
@@ -118,7 +118,7 @@ TEST_F(NriPluginTest, IgnoresFramesOfTypesAndChannelsThatItDoesNotKnow) {
   frame.type = static_cast<TtrpcFrame::Type>(9);
   frame.message = "\xff";
   runtime.send_raw(multiplex(Channel::kPlugin, *encode_ttrpc_frame(frame)));
-  frame.type = TtrpcFrame::Type::kResponse;  // to no call
+  frame.type = TtrpcFrame::Type::kResponse;  // a response to no call
   runtime.send_raw(multiplex(Channel::kRuntime, *encode_ttrpc_frame(frame)));
   runtime.send_raw(multiplex(static_cast<Channel>(99), "whatever"));
   EXPECT_TRUE(response(runtime.state_change(kRun, nri_pod("a", ""))));

@@ -52,7 +52,7 @@ TEST(TtrpcFrameTest, TheLimitHoldsOnBothSides) {
   const auto refused = encode_ttrpc_frame(frame_of(1, std::string(kMaxTtrpcMessage + 1, 'x')));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kResourceExhausted);
-  // The header announces 4 GiB: refused before the rest arrives.
+  // The header announces 4 GiB: refused before the body arrives.
   reader.append(std::string("\xff\xff\xff\xff\0\0\0\1\1\0", 10));
   const auto read = reader.next();
   ASSERT_FALSE(read);

@@ -19,7 +19,7 @@ class DeviceListStreamsTest : public ResourceHarness {
           stub(plugin::DevicePlugin::NewStub(
               grpc::CreateChannel("unix:" + socket.native(), grpc::InsecureChannelCredentials()))),
           stream(stub->ListAndWatch(context.get(), {})) {}
-    // "3/4": 3 of 4 devices are healthy.
+    // Returns a text such as "3/4": 3 of 4 devices are healthy.
     std::string next() {
       if (!stream->Read(&message)) return "end";
       int healthy = 0;
@@ -68,7 +68,7 @@ TEST_F(DeviceListStreamsTest, NeverSendsAnUnchangedList) {
   clock.advance(kListPace);
   clock.advance(kListPace);
   list(devices_of(3));
-  EXPECT_EQ(stream.next(), "3/3") << "it changed and changed back before anything could be sent";
+  EXPECT_EQ(stream.next(), "3/3") << "it changed back before a list could be sent";
 }
 
 TEST_F(DeviceListStreamsTest, AllStreamsGetEveryList) {
@@ -139,7 +139,7 @@ TEST_F(DeviceListStreamsTest, ASecondOfFlappingIsTenMessages) {
   clock.advance(kListPace);
   ASSERT_EQ(reading.wait_for(seconds(10)), std::future_status::ready);
   static_assert(seconds(1) / kListPace + 2 == 10, "the one before the second and the one that waits at its end");
-  EXPECT_LE(reading.get(), (clock.now() - begin) / kListPace + 2) << "real time goes on between the steps";
+  EXPECT_LE(reading.get(), (clock.now() - begin) / kListPace + 2) << "real time passes between the steps";
 }
 
 TEST_F(DeviceListStreamsTest, ShutdownEndsTheStreamsFirst) {

@@ -190,7 +190,7 @@ TEST_F(DevicePluginServiceTest, AcceptsAPreferenceRequestForALargeResource) {
   list(all);
   Ids ids;
   for (const auto& device : all) ids.push_back(device.id + std::string(50, 'x'));
-  EXPECT_THAT(preferred(ids, ids, 4), IsEmpty()) << "2.5 MB of ids that are not ours";
+  EXPECT_THAT(preferred(ids, ids, 4), IsEmpty()) << "2.5 MB of unknown ids";
 }
 
 TEST_F(DevicePluginServiceTest, ForgetsACallThatTheKubeletGaveUp) {

@@ -69,7 +69,7 @@ class ResourceHarness : public ServerHarness<ResourceServer> {
   void start(ResourceServerOptions wanted) { take(make(std::move(wanted))); }
   void start(RegistrationWay way = RegistrationWay::kKubelet) { start(options(way)); }
   RegistrationState state() { return status().registration.state; }
-  // Within so many seconds of the host's time.
+  // Whether the condition holds within `limit` seconds of the host's time.
   bool in_time(const std::function<bool()>& condition, int limit = 30) {
     for (int second = 0; second < limit; ++second) {
       if (eventually(condition, std::chrono::milliseconds(100))) return true;
@@ -88,12 +88,12 @@ class ResourceHarness : public ServerHarness<ResourceServer> {
     EXPECT_TRUE(eventually([&] { return !status().socket.empty(); }));
     return status().socket;
   }
-  // Expects the devices of list(devices_of(4)).
+  // Whether the kubelet has the devices of list(devices_of(4)) again.
   static bool registered_again(FakeDeviceManager& kubelet, std::size_t times) {
     return kubelet.wait_for([&] { return kubelet.registrations(kResource) >= times; }) &&
            kubelet.wait_allocatable(kResource, 4);
   }
-  // Begins after the first registration.
+  // Starts after the first registration.
   void expect_new_traits_told(FakeDeviceManager& kubelet) {
     ASSERT_TRUE(registered_again(kubelet, 1));
     live.call([&] {
@@ -102,7 +102,7 @@ class ResourceHarness : public ServerHarness<ResourceServer> {
     });
     ASSERT_TRUE(registered_again(kubelet, 2));
     EXPECT_CALL(allocations, pre_start).Times(::testing::AtLeast(1));
-    // Up to 1.36 the late end of the old stream may stop the new endpoint, too, and a pod that meets that fails.
+    // Up to 1.36 the late end of the old stream may stop the new endpoint, too, and a pod that is admitted then fails.
     EXPECT_TRUE(kubelet.wait_for([&] {
       kubelet.remove_pod("pod-1");
       return kubelet.admit("pod-1", "main", kResource, 1) && kubelet.start_container("pod-1", "main", kResource);

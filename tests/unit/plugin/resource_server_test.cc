@@ -1,4 +1,4 @@
-// How a ResourceServer registers with kubelet.sock and survives what kubelets and people do to the folder.
+// Registration of a ResourceServer with kubelet.sock, and changes to the folder by kubelets and people.
 #include "host/plugin/resource_server.h"
 
 #include <sys/socket.h>
@@ -21,7 +21,7 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// A socket file as a process that was killed leaves it.
+// Leaves a socket file as a killed process does.
 void leave_stale_socket(const fs::path& path) {
   const UniqueFd fd = new_unix_socket();
   const auto address = unix_address(path);
@@ -37,7 +37,7 @@ class ResourceServerTest : public ResourceHarness {
     kubelet = std::make_unique<FakeDeviceManager>(std::move(wanted), up);
   }
   bool registered_again(std::size_t times) { return ResourceHarness::registered_again(*kubelet, times); }
-  // The order of destruction: the harness' server is stopped before the kubelet goes.
+  // Stops the harness' server before the kubelet is destroyed.
   void TearDown() override {
     ResourceHarness::TearDown();
     kubelet.reset();
@@ -105,7 +105,7 @@ TEST_F(ResourceServerTest, RegistersWhenAKubeletStartsForTheFirstTimeOrAgain) {
   ASSERT_TRUE(registered_again(2));
   EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(1));
   EXPECT_TRUE(fs::exists(status().socket));
-  EXPECT_NE(status().socket, first) << "a path serves for one registration";
+  EXPECT_NE(status().socket, first) << "each registration has a path of its own";
 
   begin = std::chrono::steady_clock::now();
   kubelet->stop();
@@ -139,7 +139,7 @@ TEST_F(ResourceServerTest, MakesAWipedSocketAgain) {
   const auto first = socket();
   fs::remove(first);
   EXPECT_TRUE(eventually([&] { return status().socket != first && fs::exists(status().socket); }, seconds(1)));
-  EXPECT_EQ(status().streams, 1u) << "the kubelet's connection is as good as it was";
+  EXPECT_EQ(status().streams, 1u) << "the kubelet's connection is unchanged";
   EXPECT_EQ(kubelet->registrations(kResource), 1u);
   EXPECT_TRUE(kubelet->allocate(kResource, {"gpu-00000"}));
 }
@@ -198,7 +198,7 @@ TEST_F(ResourceServerTest, ARestartOfTheKubeletEndsAStalledRegistration) {
   kubelet->behave({.stall = true});
   start();
   ASSERT_TRUE(kubelet->wait_for([&] { return kubelet->attempts() == 1; }));
-  EXPECT_EQ(status().listed, 4u) << "the core answers";
+  EXPECT_EQ(status().listed, 4u) << "the core responds";
   kubelet->behave({});
   const Instant begin = std::chrono::steady_clock::now();
   kubelet->restart();

@@ -1,4 +1,4 @@
-// How a ResourceServer lets the kubelet find it in plugins_registry, and when it prefers kubelet.sock.
+// Registration of a ResourceServer through plugins_registry, and its preference for kubelet.sock.
 #include "host/kubelet/watched_registration.h"
 
 #include <sys/inotify.h>

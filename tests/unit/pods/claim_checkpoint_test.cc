@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 TEST(ClaimCheckpointTest, NamesTheClaimsOfAKubelet) {
-  // As a kubelet 1.37 writes it; the checksum was computed by another implementation of CRC-32.
+  // The text that a kubelet 1.37 writes; the checksum was computed by another implementation of CRC-32.
   const std::string text =
       R"({"Data":"{\"kind\":\"DRACheckpoint\",\"apiVersion\":\"checkpoint.dra.kubelet.k8s.io/v1\",\"ClaimInfoStateList\":[{\"ClaimUID\":\"uid-1\",\"ClaimName\":\"one\",\"Namespace\":\"team\",\"PodUIDs\":{\"pod-1\":{}},\"DriverState\":{\"gpu.example.com\":{\"Devices\":[{\"PoolName\":\"node\",\"DeviceName\":\"gpu-0\",\"ShareID\":null,\"RequestNames\":[\"gpu\"],\"CDIDeviceIDs\":[\"a/b=c\"]}]}}},{\"ClaimUID\":\"uid-2\",\"ClaimName\":\"two\",\"Namespace\":\"team\",\"PodUIDs\":null,\"DriverState\":null}]}","Checksum":1165023667})";
   const auto uids = parse_claim_checkpoint(text);

@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::ElementsAre, ::testing::IsEmpty, ::testing::Pair;
 
-// As a kubelet of Kubernetes 1.36 writes it.
+// The file that a kubelet of Kubernetes 1.36 writes.
 constexpr std::string_view kFile = R"({"Data":{"PodDeviceEntries":[
   {"PodUID":"uid-a","ContainerName":"main","ResourceName":"example.com/fpga",
    "DeviceIDs":{"-1":["fpga-9"],"0":["fpga-1","fpga-1"]},"AllocResp":"EgA="},
@@ -132,7 +132,7 @@ TEST_F(CheckpointFileTest, IsReadPieceByPiece) {
   const auto holders = read();
   ASSERT_TRUE(holders) << holders.error().message;
   EXPECT_EQ(holders->size(), 1);
-  EXPECT_GT(others, 10) << "the core has other things to do";
+  EXPECT_GT(others, 10) << "the core runs other work";
 }
 
 TEST_F(CheckpointFileTest, AnythingButAFileIsAnError) {

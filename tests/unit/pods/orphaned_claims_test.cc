@@ -101,7 +101,7 @@ TEST_F(OrphanedClaimsTest, AsksOnlyAboutClaimsThatTheKubeletDoesNotKnow) {
   EXPECT_EQ(cluster.count(FakeCluster::Verb::kGetClaim), 2u);
 }
 
-// As in a container that has only the folders of sockets of the kubelet's root: its checkpoint is missing there.
+// A container may have only the folders of sockets in the kubelet's root: the checkpoint is missing there.
 TEST_F(OrphanedClaimsTest, AFolderThatIsNotTheKubeletsProvesNothingAndCostsNoRequest) {
   std::filesystem::remove(folder / "dra_manager_state");
   std::filesystem::remove(folder / "pods");

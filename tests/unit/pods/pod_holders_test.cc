@@ -17,7 +17,7 @@ class PodHoldersTest : public ::testing::Test {
   static HandedOutDevice card(Duration allocated, bool seen = false) {
     return {.device = kCard, .allocated = at(allocated), .seen = seen};
   }
-  // Nobody holds anything.
+  // No pod holds a device.
   PodHolders::Findings nobody(Duration began, std::vector<HandedOutDevice> handed_out) {
     return judge(began, {}, std::move(handed_out));
   }
@@ -55,7 +55,7 @@ TEST_F(PodHoldersTest, AListProvesNothingDuringAnAllocate) {
   allocating.allocating = true;
   (void)nobody(10s, {card(0s, true)});
   EXPECT_THAT(nobody(12s, {allocating}).absent, IsEmpty());
-  EXPECT_THAT(nobody(14s, {card(0s, true)}).absent, IsEmpty()) << "the first list after it";
+  EXPECT_THAT(nobody(14s, {card(0s, true)}).absent, IsEmpty()) << "the first list after the Allocate";
   // Another Allocate ended after the last list and before the next one.
   EXPECT_THAT(nobody(16s, {card(15s)}).absent, IsEmpty());
   EXPECT_EQ(nobody(17s, {card(15s)}).absent.size(), 1);
@@ -76,7 +76,7 @@ TEST_F(PodHoldersTest, AHolderIsReportedOncePerAllocate) {
   EXPECT_EQ(first.seen[0].device, kCard);
   EXPECT_EQ(first.seen[0].holder, kTrainer);
   EXPECT_THAT(judge(2s, {{kCard, kTrainer}}, {card(0s, true)}).seen, IsEmpty());
-  EXPECT_EQ(judge(3s, {{kCard, kTrainer}}, {card(0s)}).seen.size(), 1) << "it is reported again until it is noted";
+  EXPECT_EQ(judge(3s, {{kCard, kTrainer}}, {card(0s)}).seen.size(), 1) << "it is reported again until it is recorded";
   EXPECT_EQ(judge(5s, {{kCard, kTrainer}}, {card(4s)}).seen.size(), 1);
   EXPECT_THAT(judge(6s, {{kCard, kOther}, {kCard, kTrainer}}, {card(4s, true)}).seen, IsEmpty());
   const auto changed = judge(7s, {{kCard, kOther}}, {card(4s, true)});
@@ -94,7 +94,7 @@ TEST_F(PodHoldersTest, APodThatHasEndedIsNotTheHolderEvenIfAnOldKubeletListsIt) 
     EXPECT_EQ(both.seen[0].holder, holder);
   }
   (void)judge(6s, {{kCard, kOther}}, {card(5s)});
-  EXPECT_THAT(judge(8s, {{kCard, kOther}}, {card(5s, true)}).seen, IsEmpty()) << "the same pod got it again";
+  EXPECT_THAT(judge(8s, {{kCard, kOther}}, {card(5s, true)}).seen, IsEmpty()) << "the same pod got the device again";
 }
 
 TEST_F(PodHoldersTest, AnUnknownHoldingIsAdoptedAfterTwoLists) {
@@ -107,7 +107,7 @@ TEST_F(PodHoldersTest, AnUnknownHoldingIsAdoptedAfterTwoLists) {
   EXPECT_EQ(second.strange[0].device, kCard);
   EXPECT_EQ(second.strange[0].holder, kTrainer);
   EXPECT_THAT(judge(3s, {{kCard, kTrainer}}, {card(2s, true)}).strange, IsEmpty()) << "done";
-  EXPECT_THAT(judge(4s, {{kCard, kTrainer}}, {}).strange, IsEmpty()) << "anew";
+  EXPECT_THAT(judge(4s, {{kCard, kTrainer}}, {}).strange, IsEmpty()) << "the count starts again";
   (void)nobody(4'500ms, {});
   EXPECT_THAT(judge(5s, {{kCard, kTrainer}}, {}).strange, IsEmpty()) << "it was gone in between";
 }

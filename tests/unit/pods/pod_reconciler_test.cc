@@ -101,8 +101,8 @@ class PodReconcilerTest : public CoreFixture {
     run_loops();
     ASSERT_TRUE(until([&] { return reconciler.status().rounds == 1 && at_rest(); }));
   }
-  // Whether the reconciler waits for time, not for the kubelet: its loop for the next round, the watch of the Pods API
-  // for a socket or an event.
+  // Whether the reconciler waits for time, not for the kubelet: its loop waits for the next round, the watch of the
+  // Pods API for a socket or an event.
   bool at_rest() { return clock.sleepers() >= (pods_api ? 1 : 2) + ledger.waiting; }
   bool until(const std::function<bool()>& condition, Duration limit = 5s) {
     const Instant end = std::chrono::steady_clock::now() + limit;
@@ -113,7 +113,7 @@ class PodReconcilerTest : public CoreFixture {
     }
     return true;
   }
-  // Lets time pass in steps, and the kubelet answer in each.
+  // Lets time pass in steps, and the kubelet respond in each.
   void pass(Duration time, Duration step = 500ms) {
     for (Duration passed{}; passed < time; passed += step) {
       clock.advance(step);
@@ -129,7 +129,7 @@ class PodReconcilerTest : public CoreFixture {
     kubelet.put_pod({"ml", "pod-" + uid, uid, {{"main", {{kResource, {id}}}, init}}, "Running"});
     kubelet.write_checkpoint();
   }
-  void end_pod(const std::string& uid) { kubelet.remove_pod(uid); }  // the checkpoint stays as it is
+  void end_pod(const std::string& uid) { kubelet.remove_pod(uid); }  // the checkpoint is unchanged
 
   ScratchFolder root;
   KubeletSockets sockets = KubeletSockets::below(root.path(), root / "device-plugins");
@@ -140,7 +140,7 @@ class PodReconcilerTest : public CoreFixture {
   PodsWatch pods{core, clock, clients, sockets.pods, {.gone = [this] { reconciler.nudge(); }}, 1};
   PodReconciler reconciler{core, clock, clients, ledger, sockets, pods, {root.path(), root / "device-plugins", 1}};
   bool started = false, pods_api = false;
-  int ended = 0;  // loops
+  int ended = 0;  // ended loops
 };
 
 TEST_F(PodReconcilerTest, FollowsAPodFromAllocateToItsEnd) {
@@ -168,7 +168,7 @@ TEST_F(PodReconcilerTest, AReplacedCheckpointIsAHint) {
   end_pod("a");
   kubelet.write_checkpoint();
   core.restart();
-  core.run_for(20ms);  // inotify
+  core.run_for(20ms);  // delivers the inotify event
   EXPECT_TRUE(passes_until([&] { return !ledger.has(kOne); }, 3s)) << rounds;
 }
 
@@ -393,7 +393,7 @@ TEST_F(PodReconcilerTest, AResourceThatComesBackInTimeIsNotLost) {
   kubelet.offer(kResource, {});
   ledger.resources[0].healthy.clear();
   pass(120s, 5s);
-  EXPECT_THAT(ledger.lost_ones, IsEmpty()) << "nothing was to be offered";
+  EXPECT_THAT(ledger.lost_ones, IsEmpty()) << "no device was to be offered";
 }
 
 TEST_F(PodReconcilerTest, ThePodsApiReportsUidsAndEndedPodsAtOnce) {

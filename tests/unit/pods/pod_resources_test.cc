@@ -20,12 +20,12 @@ class PodResourcesTest : public CoreFixture {
  protected:
   PodResourcesTest() { kubelet.start(); }
 
-  // A second later, so that the rate limit does not delay it.
+  // Lists a second later, so that the rate limit does not delay it.
   Result<PodListing> list() {
     clock.advance(1s);
     return run(resources.list());
   }
-  // Fails until the channel has found the kubelet again.
+  // Retries until the channel has found the kubelet again.
   Result<PodListing> list_in_the_end() {
     auto listed = list();
     for (int i = 0; i < 50 && !listed; ++i) listed = list();
@@ -84,7 +84,7 @@ TEST_F(PodResourcesTest, AcceptsMoreThanFourMebibytes) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kResourceExhausted);
   EXPECT_EQ(resources.view().state, PodResourcesView::State::kFailing);
-  EXPECT_EQ(resources.view().last_list, clock.wall() - 1s) << "of the last good one";
+  EXPECT_EQ(resources.view().last_list, clock.wall() - 1s) << "the time of the last good list";
 }
 
 TEST_F(PodResourcesTest, AnIncompleteListFails) {
@@ -162,7 +162,7 @@ TEST_F(PodResourcesTest, ARestartOfTheKubeletReplacesTheClientsOnce) {
   kubelet.start();
   EXPECT_TRUE(list_in_the_end());
   EXPECT_TRUE(list());
-  EXPECT_LE(before.use_count(), 2) << "nothing of ours stays on the old connection";
+  EXPECT_LE(before.use_count(), 2) << "no call stays on the old connection";
 }
 
 TEST_F(PodResourcesTest, CallsEndBeforeTheirOwnerIsDestroyed) {

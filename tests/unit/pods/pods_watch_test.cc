@@ -30,7 +30,7 @@ class PodsWatchTest : public CoreFixture {
     }(watch, ended));
     settle();
   }
-  // Runs the core in real time until then.
+  // Runs the core in real time until the condition holds.
   bool until(const std::function<bool()>& condition, Duration limit = 5s) {
     const Instant end = std::chrono::steady_clock::now() + limit;
     while (!condition()) {
@@ -82,7 +82,7 @@ TEST_F(PodsWatchTest, KnowsThePodsOnceTheListIsComplete) {
   EXPECT_EQ(watch.uid_of("other", "trainer-0"), "");
   EXPECT_FALSE(watch.has_ended("uid-1"));
   EXPECT_EQ(watch.view().pods, 1);
-  EXPECT_EQ(gone, 1) << "some may have gone before";
+  EXPECT_EQ(gone, 1) << "others may have gone before";
   kubelet.put_pod(kOtherPod);
   EXPECT_TRUE(until([&] { return watch.uid_of("ml", "other") == "uid-2"; }));
   EXPECT_EQ(gone, 1);
@@ -98,7 +98,7 @@ TEST_F(PodsWatchTest, ReportsEndedAndDeletedPods) {
   EXPECT_TRUE(watch.has_ended("uid-1"));
   kubelet.put_pod(done);
   kubelet.remove_pod("uid-1");  // the event has a name, a namespace and a UID
-  EXPECT_TRUE(until([&] { return gone == 3; })) << "not for the repetition";
+  EXPECT_TRUE(until([&] { return gone == 3; })) << "the repetition does not count";
   EXPECT_EQ(watch.uid_of("ml", "trainer-0"), "");
   EXPECT_FALSE(watch.has_ended("uid-1"));
 }
@@ -121,8 +121,8 @@ TEST_F(PodsWatchTest, ReopensAStreamThatWasCutOff) {
   kubelet.cut_off_watchers();
   ASSERT_TRUE(until(PodsWatchView::State::kFailing));
   EXPECT_THAT(watch.view().error, ::testing::HasSubstr("too slow"));
-  EXPECT_EQ(watch.uid_of("ml", "trainer-0"), "uid-1") << "what was known";
-  kubelet.remove_pod("uid-1");  // nobody hears of it
+  EXPECT_EQ(watch.uid_of("ml", "trainer-0"), "uid-1") << "the last known UID";
+  kubelet.remove_pod("uid-1");  // the watch does not see this
   EXPECT_EQ(kubelet.watches(), 1) << "after a pause";
   ASSERT_TRUE(until_watching_again(2));
   EXPECT_EQ(watch.uid_of("ml", "trainer-0"), "");
@@ -156,7 +156,7 @@ TEST_F(PodsWatchTest, TellsWhichPodsComeWithClaimsAndWhenTheyAreGone) {
   kubelet.put_pod(kOtherPod);
   kubelet.put_pod({"ml", "plain", "uid-6", {}, "Pending"});
   ASSERT_TRUE(until([&] { return watch.uid_of("ml", "plain") == "uid-6"; }));
-  ASSERT_EQ(coming.size(), 2u) << "one without claims, one that runs and one that ends do not come";
+  ASSERT_EQ(coming.size(), 2u) << "a pod without claims, a running one and an ending one are not expected";
   EXPECT_EQ(coming[0].uid + " " + coming[0].name_space + "/" + coming[0].name, "uid-3 ml/pod-uid-3");
   EXPECT_THAT(coming[0].claims, ::testing::ElementsAre("shared", "own"));
   EXPECT_FALSE(coming[0].has_templates);
@@ -210,9 +210,9 @@ TEST_F(PodsWatchTest, AsksTheKubeletWhetherItHasAPod) {
   EXPECT_FALSE(has("uid-4")) << "ends";
   EXPECT_EQ(kubelet.gets(), 4);
   kubelet.set_pods_status({grpc::StatusCode::FAILED_PRECONDITION, "Kubelet is initializing"});
-  EXPECT_FALSE(has("uid-1")) << "it does not say";
+  EXPECT_FALSE(has("uid-1")) << "the kubelet cannot tell";
   kubelet.stop_pods_api();
-  EXPECT_FALSE(has("uid-1")) << "nobody serves the API";
+  EXPECT_FALSE(has("uid-1")) << "the API is not served";
 }
 
 TEST_F(PodsWatchTest, AMissingSocketIsPolled) {
@@ -240,7 +240,7 @@ TEST_F(PodsWatchTest, AKubeletWithoutTheCallIsNotAskedAgain) {
   kubelet.stop_pods_api();
   kubelet.set_pods_status(grpc::Status::OK);
   kubelet.start_pods_api();
-  EXPECT_TRUE(until_watching_again(2)) << "another kubelet may know it";
+  EXPECT_TRUE(until_watching_again(2)) << "another kubelet may serve it";
 }
 
 TEST_F(PodsWatchTest, UnreadablePodsAreIgnored) {
@@ -261,7 +261,7 @@ TEST_F(PodsWatchTest, CanBeDestroyedWhileTheStreamIsOpen) {
   watch.stop();
   ASSERT_TRUE(until([&] { return ended; }));
   for (int i = 0; i < 20; ++i) kubelet.put_pod(kTrainerPod);
-  // Only the slot and this test hold the clients once gRPC has let go.
+  // Only the slot and this test hold the clients once gRPC has released them.
   EXPECT_TRUE(until([&] { return set.use_count() == 2; }));
   EXPECT_EQ(watch.uid_of("ml", "trainer-0"), "");
 }

@@ -163,7 +163,7 @@ TEST_F(GrpcServerTest, WaitsForAPrefaceThatComesInPieces) {
     ASSERT_EQ(::send(ours.get(), &byte, 1, 0), 1);
     std::this_thread::sleep_for(1ms);
   }
-  char answer = 0;  // the server's settings
+  char answer = 0;  // the first byte of the server's settings
   EXPECT_TRUE(eventually([&] { return ::recv(ours.get(), &answer, 1, 0) == 1; }));
 }
 

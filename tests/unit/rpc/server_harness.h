@@ -32,11 +32,11 @@ class SteppedRealClock final : public Clock {
       boost::system::error_code failed;
       const auto skipped = skipped_.load();
       co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, failed));
-      // Cancelled from outside, and not by a step of time?
+      // Whether the wait was cancelled from outside, and not by a step of time.
       if (failed && skipped == skipped_.load()) break;
     }
   }
-  // From outside the core.
+  // Called from outside the core.
   void advance(Duration duration) {
     live_.call([&] {
       skipped_ = skipped_.load() + duration;
@@ -74,7 +74,7 @@ class ServerHarness : public ::testing::Test {
   auto status() {
     return live.call([&] { return server->status(); });
   }
-  // With a deadline that ends the call before the test's own limit.
+  // A context whose deadline ends the call before the test's own limit.
   static std::unique_ptr<grpc::ClientContext> context(std::chrono::milliseconds limit = std::chrono::seconds(20)) {
     auto made = std::make_unique<grpc::ClientContext>();
     made->set_deadline(std::chrono::system_clock::now() + limit);

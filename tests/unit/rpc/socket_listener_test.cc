@@ -30,7 +30,7 @@ UniqueFd connected(const std::filesystem::path& path) {
   return fd;
 }
 
-// Leaves a socket file like a killed process.
+// Leaves a socket file as a killed process does.
 void leave_stale_socket(const std::filesystem::path& path) {
   const UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const auto address = address_of(path);

@@ -1,4 +1,4 @@
-// The hook's program gets to its place on the node, and stays what it should be.
+// Installation of the hook's program on the node, and its protection from changes.
 #include "host/sandbox/hook_file.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-// Has the hook's program, and does not let it be read until respond().
+// A disk with the hook's program, on which reads block until respond().
 class HangingDisk : private FuseServer::Files {
  public:
   explicit HangingDisk(const std::filesystem::path& folder) : server_(folder, "hanging-disk", *this) {}
@@ -64,7 +64,7 @@ class HookFileTest : public ::testing::Test {
     std::ofstream(file) << text;
     std::filesystem::permissions(file, std::filesystem::perms(0755));
   }
-  // It ends where it works.
+  // Installs at the place where it can be executed.
   std::shared_ptr<HookFile> hook_file() { return hook_file(hooks); }
   std::shared_ptr<HookFile> hook_file(const std::filesystem::path& in) {
     return {new HookFile(core.context(), clock, HookFile::Places{program, in, "/run/cardcage"}),
@@ -75,7 +75,7 @@ class HookFileTest : public ::testing::Test {
               });
             }};
   }
-  // Looks once and returns what is found.
+  // Checks the program once and returns the result.
   Status look(HookFile& files) {
     core.call([&] {
       files.look();
@@ -154,7 +154,7 @@ TEST_F(HookFileTest, AFileSystemWithoutPermissionToExecuteIsNamed) {
   EXPECT_EQ(text_of(look(*files)), problem);
   EXPECT_EQ(core.call([&] { return text_of(files->state()); }), problem) << "for the status of the daemon";
   ASSERT_TRUE(state.allow());
-  EXPECT_EQ(text_of(ready(*files)), "ok") << "the next prepare looks again";
+  EXPECT_EQ(text_of(ready(*files)), "ok") << "the next prepare checks again";
   EXPECT_EQ(core.call([&] { return text_of(files->state()); }), "ok");
 }
 
@@ -193,7 +193,7 @@ TEST_F(HookFileTest, AHookNamesTheCopyAndItsArguments) {
   EXPECT_THAT(edits.hooks[1].args, ElementsAre(copy, "change-root", "ld-path", "/usr/lib64", "newer-than",
                                                "libcuda.so.580", "/compat", "proc-text", "/proc/driver/x", "a: 1\n"));
   edits.hooks.clear();
-  EXPECT_TRUE(edits.empty()) << "what has become a hook is gone";
+  EXPECT_TRUE(edits.empty()) << "edits that became a hook are removed";
 }
 
 }  // namespace

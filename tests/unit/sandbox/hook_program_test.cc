@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// A process in the namespace, as a runtime has made it for a container.
+// A process in the namespace, as a runtime makes it for a container.
 class ContainerProcess {
  public:
   explicit ContainerProcess(int network_namespace) : pid_(::fork()) {
@@ -84,7 +84,7 @@ class HookProgramTest : public ::testing::Test {
   std::vector<Asked> asked() {
     return core.call([this] { return calls; });
   }
-  // As a runtime runs the hook of a CDI file: the program of the daemon's state folder.
+  // Runs the hook as a runtime runs the hook of a CDI file: the program in the daemon's state folder.
   Ended run_hook(const Hook& hook, const std::string& state) {
     const Status ready = core.run(files.ready(clock.now() + std::chrono::seconds(8)));
     EXPECT_TRUE(ready) << ready.error().message;
@@ -166,7 +166,7 @@ TEST_F(HookProgramTest, AsksWhenAnInterfaceIsMissingThatTheFileNames) {
   EXPECT_THAT(asked(), SizeIs(1));
 }
 
-// Each proves nothing of this sandbox, so the daemon decides.
+// None of these proves anything about this sandbox, so the daemon decides.
 TEST_F(HookProgramTest, AsksWhenTheFileProvesNothing) {
   answer = fail(Code::kUnavailable, "no card");
   serve();
@@ -175,10 +175,10 @@ TEST_F(HookProgramTest, AsksWhenTheFileProvesNothing) {
   EXPECT_TRUE(refused(run_hook())) << "the file names no interface";
   leave_attachment({"net1"});
   EXPECT_TRUE(refused(run_hook_in("88bb"))) << "a later sandbox has the number of the namespace";
-  EXPECT_TRUE(refused(run_hook_in(""))) << "the container runtime tells no sandbox";
+  EXPECT_TRUE(refused(run_hook_in(""))) << "the container runtime names no sandbox";
   leave_file("p\nnet1\n");
   EXPECT_TRUE(refused(run_hook())) << "a daemon of the first protocol wrote the file";
-  EXPECT_TRUE(refused(run_hook_in(""))) << "and the container runtime tells no sandbox";
+  EXPECT_TRUE(refused(run_hook_in(""))) << "and the container runtime names no sandbox";
   EXPECT_THAT(asked(), SizeIs(5));
 }
 
@@ -215,7 +215,7 @@ TEST_F(HookProgramTest, RaisesTheLimitOfLockedMemory) {
   EXPECT_EQ(run_hook(memory_hook(8192), state).status, 0);
   EXPECT_EQ(limit(nullptr), std::pair(rlim_t{8192}, rlim_t{65536}));
   EXPECT_EQ(run_hook(memory_hook(4096), state).status, 0);
-  EXPECT_EQ(limit(nullptr), std::pair(rlim_t{8192}, rlim_t{65536})) << "another device needs so much";
+  EXPECT_EQ(limit(nullptr), std::pair(rlim_t{8192}, rlim_t{65536})) << "another device needs that limit";
   const Ended unlimited = run_hook(memory_hook(RLIM_INFINITY), state);
   if (unlimited.status == 0) {
     EXPECT_EQ(limit(nullptr), std::pair(RLIM_INFINITY, RLIM_INFINITY));

@@ -1,4 +1,4 @@
-// Devices of claims go to their pods and come back.
+// Devices of claims are moved to their pods and back.
 #include "host/sandbox/sandboxes.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ class SandboxesTest : public ClaimWorld {
       return edits;
     };
   }
-  // A claim that is reserved for the pod with the UID "uid-of-pod", prepared.
+  // Prepares a claim that is reserved for the pod with the UID "uid-of-pod".
   void prepare_for_pod(const std::string& uid, const std::string& device) {
     Claim claim = a_claim(uid, {an_allocation(device)});
     claim.reserved_for = {"uid-of-pod"};
@@ -74,7 +74,7 @@ TEST_F(SandboxesTest, TheClaimsOfAPodAreAttachedWhenItHasItsSandbox) {
   prepare_new("2", {an_allocation("nic-1")});
   const Status started = run(sandboxes().start(sandbox()));
   ASSERT_TRUE(started) << started.error().message;
-  EXPECT_THAT(nics->attached, ElementsAre(testing::Pair("1", "uid-of-pod"))) << "the other is for somebody else";
+  EXPECT_THAT(nics->attached, ElementsAre(testing::Pair("1", "uid-of-pod"))) << "the other claim is for another pod";
   EXPECT_THAT(attached(), ElementsAre(Attachment{kDriver, "1", number()}));
   EXPECT_EQ(read_attachment(attachments.folder(), attached().at(0)).value_or(AttachedPod()),
             (AttachedPod{"uid-of-pod", "sandbox-1", {"net1"}}));

@@ -108,7 +108,7 @@ TEST_F(DeviceTableTest, AStuckDeviceIsPublishedWithATaint) {
   ASSERT_EQ(pools.at("whole")->devices[0].taints.size(), 1u);
   EXPECT_EQ(pools.at("whole")->devices[0].taints[0].value, "Stuck");
   EXPECT_EQ(pools.at("whole")->devices[0].taints[0].effect, "NoSchedule");
-  EXPECT_EQ(pools.at("parts")->devices[0].taints.size(), 1u) << "a part of it";
+  EXPECT_EQ(pools.at("parts")->devices[0].taints.size(), 1u) << "it is a part of the device";
 }
 
 TEST_F(DeviceTableTest, FindsTheDevicesOfAModuleThatIsAway) {
@@ -138,7 +138,7 @@ TEST_F(DeviceTableTest, ARuleThatTakesNoDeviceIsReportedWithItsPlace) {
                           "selects"));
 }
 
-// A second module beside the first.
+// Adds a second module beside the first.
 class SharedHardwareTest : public DeviceTableTest {
  protected:
   SharedHardwareTest() { twin->about.id = "com.example.twin"; }
@@ -217,7 +217,7 @@ TEST_F(DeviceTableTest, WaitsForAModuleThatMayReturnInTime) {
   spawn(core, wait(10s, in_time));
   spawn(core, wait(500ms, too_early));
   settle();
-  EXPECT_TRUE(too_early) << "the module is tried again later than that";
+  EXPECT_TRUE(too_early) << "the module is retried later";
   EXPECT_FALSE(in_time);
   clock.advance(1s);
   settle();

@@ -25,7 +25,7 @@ Candidate whole(const std::string& id, std::int32_t numa, const std::string& roo
 Candidate partition(const std::string& id, const std::string& parent, std::int32_t numa = 0) {
   return {.id = id, .device = {}, .numa_nodes = {numa}, .pcie_root = {}, .parent = parent};
 }
-// The replicas `from` to 3 of a device that is offered four times.
+// Adds the replicas `from` to 3 of a device that is offered four times.
 void replicas(std::vector<Candidate>& to, const std::string& device, std::int32_t numa, std::uint32_t from) {
   for (std::uint32_t i = from; i < 4; ++i)
     to.push_back({.id = fmt::format("{}::{}", device, i),
@@ -163,11 +163,11 @@ TEST(PreferredTest, HugeRequestsAreTakenInOrder) {
 
 // -- against brute force ---------------------------------------------------------------------------------------------
 
-// How bad a choice is by the rules of preferred.h: compared element by element, less is better.
+// The badness of a choice by the rules of preferred.h, compared element by element; less is better.
 std::vector<std::int64_t> badness(const std::vector<Candidate>& all, const std::set<std::string>& chosen,
                                   Placement placement) {
   using Place = std::vector<std::string>;
-  std::map<Place, std::pair<std::int64_t, std::int64_t>> groups;  // taken and offered
+  std::map<Place, std::pair<std::int64_t, std::int64_t>> groups;  // taken and offered devices
   std::map<Place, std::int64_t> in_use;
   for (const Candidate& candidate : all) {
     const std::string parent = candidate.parent.empty() ? candidate.device : candidate.parent;
@@ -243,11 +243,11 @@ TEST(PreferredPropertyTest, NoOtherChoiceIsBetter) {
           << ::testing::PrintToString(mine);
     }
     std::ranges::shuffle(all, random);
-    ASSERT_EQ(preferred_ids(all, required, wanted, placement), chosen) << "the order of the candidates must not count";
+    ASSERT_EQ(preferred_ids(all, required, wanted, placement), chosen) << "the order of the candidates must not matter";
   }
 }
 
-// Whatever a kubelet sends, the result holds only offered ids, each once, and not too many.
+// For any request of a kubelet, the result has only offered ids, each once, and not too many.
 TEST(PreferredPropertyTest, AnyInputGivesAValidSubset) {
   std::mt19937 random(7);
   for (int round = 0; round < 2000; ++round) {

@@ -39,7 +39,7 @@ class ResourcePatternsTest : public SupervisorFixture {
     return serve;
   }
 
-  // As the daemon does with rules that it has read.
+  // Serves rules as the daemon does after it has read them.
   void serve(std::vector<ServeConfig> rules, const HeldNames& held = {}) {
     Config wanted;
     wanted.node = config.node;
@@ -52,7 +52,7 @@ class ResourcePatternsTest : public SupervisorFixture {
     resources.configure(plan.affected);
     look();
   }
-  // As the daemon does when the module has news.
+  // Looks at the devices, as the daemon does when the module has news.
   void look() {
     settle();
     table.refresh(supervisor);
@@ -142,7 +142,7 @@ TEST_F(ResourcePatternsTest, ANameComesWithItsFirstDeviceAndOutlivesTheLast) {
   clock.advance(3s);
   look();
   EXPECT_THAT(listed(kMedia), IsEmpty());
-  EXPECT_THAT(names(), SizeIs(3)) << "the kubelet is told that there is none";
+  EXPECT_THAT(names(), SizeIs(3)) << "the kubelet gets an empty list";
   EXPECT_EQ(owner(kMedia), &supervisor);
   EXPECT_TRUE(table.known({Api::kDevicePlugin, kMedia}));
 }
@@ -165,7 +165,7 @@ TEST_F(ResourcePatternsTest, ARuleGivesABoundedNumberOfNames) {
   EXPECT_EQ(resource_of("64"), "");
   devices.push_back(part("99", "p69"));
   relist(devices);
-  EXPECT_THAT(listed("example.com/mig-p69"), ElementsAre("00", "99")) << "a name that there is already";
+  EXPECT_THAT(listed("example.com/mig-p69"), ElementsAre("00", "99")) << "the name exists already";
 }
 
 TEST_F(ResourcePatternsTest, OfTwoRulesForOneNameTheFirstGivesTheKeys) {
@@ -175,7 +175,7 @@ TEST_F(ResourcePatternsTest, OfTwoRulesForOneNameTheFirstGivesTheKeys) {
   serve({first, second});
   EXPECT_THAT(listed(kSmall), ElementsAre("a", "c", "z"));
   serve({second});
-  EXPECT_THAT(listed(kSmall), SizeIs(4 * 3 + 3)) << "the devices as they were are about to leave";
+  EXPECT_THAT(listed(kSmall), SizeIs(4 * 3 + 3)) << "the old devices are about to leave";
 }
 
 TEST_F(ResourcePatternsTest, OtherRulesWithdrawTheNamesAndGiveNewOnes) {
@@ -199,7 +199,7 @@ TEST_F(ResourcePatternsTest, OtherRulesWithdrawTheNamesAndGiveNewOnes) {
   EXPECT_THAT(listed(kSmall), ElementsAre("a"));
 }
 
-// After a start of the daemon the kubelet must not lose count of the devices that pods have, whatever the module does.
+// After a start of the daemon the kubelet must keep count of the devices that pods have, whatever the module does.
 TEST_F(ResourcePatternsTest, NamesThatPodsHoldDevicesOfNeedNoDevice) {
   module->fail(FakeModule::Verb::kStart, {Code::kUnavailable, "no power"}, 100);
   serve({rule(kPattern, "mig"), rule("example.com/rest-{profile}")},

@@ -22,7 +22,7 @@ Device fpga() {
   return device;
 }
 
-// One table that asks for one value of each key.
+// Matches with one table that requires one value of each key.
 bool matches_all(const std::map<std::string, SelectValue>& values, const Device& device) {
   SelectTable table;
   for (const auto& [key, value] : values) table[key] = {value};

@@ -38,7 +38,7 @@ class TopologyTest : public testing::Test {
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path) << text;
   }
-  // A machine with a row of distances per node; node n has the processors 2n and 2n + 1, and a package.
+  // Makes a machine with a row of distances per node; node n has the processors 2n and 2n + 1, and a package.
   void add_nodes(const std::vector<int>& packages, const std::vector<std::string>& rows) {
     write("node/online", fmt::format("0-{}\n", packages.size() - 1));
     for (std::size_t node = 0; node < packages.size(); ++node) {
@@ -69,7 +69,7 @@ TEST_F(TopologyTest, NamesTheNearestSwitch) {
   plug("0000:41:00.0", root_port + "0000:3c:00.0/0000:41:00.0", "-1\n");
   EXPECT_FALSE(located("0000:3b:00.0").attributes.contains(kPcieSwitchAttribute)) << "on a root port";
   EXPECT_FALSE(located("0000:41:00.0").attributes.contains(kPcieSwitchAttribute))
-      << "behind a bridge that is no switch";
+      << "behind a bridge that is not a switch";
   EXPECT_EQ(located("0000:3d:00.0").attributes.at(kPcieSwitchAttribute), AttributeValue(std::string("0000:3b:00.0")));
   EXPECT_EQ(located("0000:40:00.0").attributes.at(kPcieSwitchAttribute), AttributeValue(std::string("0000:3e:00.0")));
   EXPECT_EQ(located("0000:40:00.0").attributes.at(kPcieRootAttribute), AttributeValue(std::string("pci0000:3a")));
@@ -125,12 +125,12 @@ TEST_F(TopologyTest, TheListFormBeginsWithTheNodeOfTheDevice) {
   add_nodes({0, 0, 1, 1}, {"10 12 32 32", "12 10 32 32", "32 32 10 12", "32 32 12 10"});
   const Device device = located("0000:3b:00.0");
   EXPECT_EQ(device.attributes.at(kNumaNodeAttribute), AttributeValue(List{1, 0}));
-  EXPECT_THAT(device.numa_nodes, testing::ElementsAre(1)) << "the kubelet knows one";
+  EXPECT_THAT(device.numa_nodes, testing::ElementsAre(1)) << "the kubelet gets one node";
   EXPECT_FALSE(located("0000:3c:00.0").attributes.contains(kNumaNodeAttribute));
 
   Device told{.numa_nodes = {3, 1}};
   Topology(sysfs.path(), form).add_to(told);
-  EXPECT_EQ(told.attributes.at(kNumaNodeAttribute), AttributeValue(List{3, 1})) << "the module knows which are near";
+  EXPECT_EQ(told.attributes.at(kNumaNodeAttribute), AttributeValue(List{3, 1})) << "the module reports near nodes";
 }
 
 TEST_F(TopologyTest, NearNodesAreThoseAtTheSmallestDistanceInThePackage) {
@@ -145,7 +145,7 @@ TEST_F(TopologyTest, NearNodesAreThoseAtTheSmallestDistanceInThePackage) {
 TEST_F(TopologyTest, TheColumnsOfTheDistancesAreTheNodesThatAreOnline) {
   write("node/online", "0,4-5\n");
   write("node/node4/distance", "20 10 12\n");
-  EXPECT_EQ(near_nodes(sysfs.path(), 4), (List{4, 5})) << "without processors nobody knows the packages";
+  EXPECT_EQ(near_nodes(sysfs.path(), 4), (List{4, 5})) << "the package of a node without processors is unknown";
   write("node/node4/distance", "20 10\n");
   EXPECT_EQ(near_nodes(sysfs.path(), 4), (List{4})) << "a node went offline in between";
   write("node/node4/distance", "20 10 x\n");

@@ -33,7 +33,7 @@ TEST_F(PoolNeighboursTest, AreFoundSoonAndForgottenWhenTheyAreGone) {
   want_pool("gpus");
   start();
   pass(10s, 1s);
-  EXPECT_THAT(publisher.shared_pools(), IsEmpty()) << "its own slice is no neighbour";
+  EXPECT_THAT(publisher.shared_pools(), IsEmpty()) << "its own slice is not a neighbour";
   const Slice other = slice_of("node8", "gpus");
   pass(1min, 1s);
   EXPECT_THAT(publisher.shared_pools(), ElementsAre(Pair("gpus", "node8")));
@@ -70,7 +70,7 @@ TEST_F(PoolNeighboursTest, AreLookedForEverLessOften) {
   cluster.fail_next(Verb::kListPools, 3, {Code::kPermissionDenied, "no"});
   slice_of("node8", "gpus");
   pass(6h, 1min);
-  EXPECT_THAT(publisher.shared_pools(), ElementsAre(Pair("gpus", "node8"))) << "a list that fails changes nothing";
+  EXPECT_THAT(publisher.shared_pools(), ElementsAre(Pair("gpus", "node8"))) << "a failed list changes nothing";
 }
 
 TEST_F(PoolNeighboursTest, OfAPoolThatIsNoLongerWantedAreForgotten) {

@@ -1,4 +1,4 @@
-// Servers that drop fields, change slices, or want counters in other slices.
+// Servers that drop fields, change slices, or require counters in other slices.
 #include "host/model/standard_attributes.h"
 #include "tests/unit/slices/publisher_fixture.h"
 
@@ -28,7 +28,7 @@ TEST_F(SliceGatesTest, PartitionsFollowOnceTheServerHasKeptTheirCounters) {
   cluster.forget_calls();
   cluster.wipe_slices();
   EXPECT_TRUE(converges());
-  EXPECT_EQ(cluster.writes(), 2u) << "the gate is known by now";
+  EXPECT_EQ(cluster.writes(), 2u) << "the gate is known now";
 }
 
 TEST_F(SliceGatesTest, APartitionIsNeverPublishedWithoutItsCounters) {
@@ -81,7 +81,7 @@ TEST_F(SliceGatesTest, FindsOutWhichTaintsTheServerTakes) {
   PoolContent content = numbered_pool(2);
   content.devices[0] = tainted_device(numbered(0), "None");
   content.devices[1] = tainted_device(numbered(1));
-  // Kubernetes 1.34.
+  // Kubernetes 1.34 refuses the effect.
   cluster.fail_next(Verb::kCreate, 1, {Code::kInvalidArgument, "spec.devices[0].taints[0].effect: Unsupported value"});
   want(content);
   EXPECT_TRUE(converges());
@@ -103,7 +103,7 @@ TEST_F(SliceGatesTest, FindsOutThatTheServerTakesWholeAmountsOnly) {
   content.devices.push_back(shared_device("halves"));
   content.devices[1].policies["memory"] = {.default_amount = Quantity{.value = 1},
                                            .values = {Quantity{.value = 500, .exp10 = -3}, Quantity{.value = 1}}};
-  // Kubernetes 1.36.
+  // Kubernetes 1.36 refuses the values.
   cluster.fail_next(Verb::kCreate, 1, {Code::kInvalidArgument, "requestPolicy.validValues[1]: Duplicate value: \"1\""});
   want(content);
   EXPECT_TRUE(converges());
@@ -174,7 +174,7 @@ TEST_F(SliceGatesTest, CallsMayBeLeftOutWhereTheNodesKubeletDeclaresThat) {
   EXPECT_THAT(skipped(), ElementsAre("NodePrepareResources", "NodeUnprepareResources"));
   expect_published(content);
 
-  // An older kubelet wipes the slices before its Node says so.
+  // An older kubelet wipes the slices before its Node shows the missing feature.
   cluster.wipe_slices();
   ASSERT_TRUE(converges());
   cluster.put_node("node7", "node-uid");
@@ -207,7 +207,7 @@ TEST_F(SliceGatesTest, AServerThatDropsTheCallsToLeaveOutIsNotAskedAgain) {
   content.no_prepare = true;
   want(content);
   ASSERT_TRUE(converges());
-  EXPECT_THAT(publisher.status().disabled_gates, IsEmpty()) << "no device needs it";
+  EXPECT_THAT(publisher.status().disabled_gates, IsEmpty()) << "no device needs the gate";
   cluster.forget_calls();
   cluster.wipe_slices();
   ASSERT_TRUE(converges());
@@ -238,7 +238,7 @@ TEST_F(SliceGatesTest, ChangesByAWebhookAreAccepted) {
   EXPECT_EQ(cluster.writes(), 1u);
   cluster.end_watches(fail(Code::kOutOfRange, "gone"));
   pass(1min, 1s);
-  EXPECT_EQ(cluster.writes(), 1u) << "a new list changes nothing";
+  EXPECT_EQ(cluster.writes(), 1u) << "a new list causes no write";
   want(numbered_pool(4));
   EXPECT_TRUE(converges());
   EXPECT_EQ(cluster.writes(), 2u);

@@ -89,7 +89,7 @@ TEST_F(SlicePlanTest, ASliceWithASpecialDeviceHoldsHalfAsMany) {
   publish(content);
   EXPECT_THAT(stored, SizeIs(2));
   content.devices[100] = plain_device(numbered(100));
-  EXPECT_EQ(publish(content).writes(), 1u) << "recovery leaves the split and the generation as they are";
+  EXPECT_EQ(publish(content).writes(), 1u) << "recovery keeps the split and the generation";
   content.devices[100] = tainted_device(numbered(100));
   EXPECT_EQ(publish(content).writes(), 1u);
 }
@@ -125,7 +125,7 @@ TEST_F(SlicePlanTest, AHotPlugAmongTenThousandWritesOneSlice) {
   content.devices.erase(content.devices.begin() + 5'000);
   EXPECT_EQ(publish(content).writes(), 1u);
   content.devices[3'000] = plain_device("replacement");
-  EXPECT_EQ(publish(content).writes(), 1u) << "the replacement goes where a device went away";
+  EXPECT_EQ(publish(content).writes(), 1u) << "the replacement takes the place of a removed device";
 }
 
 TEST_F(SlicePlanTest, AFullPoolGrowsBySlicesUnderANewGeneration) {
@@ -218,7 +218,7 @@ TEST_F(SlicePlanTest, AForeignChangeOfARequestPolicyIsCorrected) {
   publish(content);
   RequestPolicy& policy = stored[0].devices[0].policies["memory"];
   policy.step = Quantity::parse("4096Mi").value();
-  EXPECT_TRUE(plan(content).empty()) << "the same amount in another form";
+  EXPECT_TRUE(plan(content).empty()) << "the same amount in another notation";
   policy.step = Quantity::parse("2Gi").value();
   EXPECT_EQ(publish(content).writes(), 1u);
   stored[0].devices[0].policies.clear();

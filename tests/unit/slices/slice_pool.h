@@ -1,4 +1,4 @@
-// Makes pools for tests, and shows how consumers of the cluster see them.
+// Makes pools for tests, and shows them as consumers of the cluster see them.
 #pragma once
 
 #include <fmt/format.h>
@@ -93,7 +93,7 @@ ConsumerView consumer_view(const Slices& slices) {
   return view;
 }
 
-// Says which rule of the API the slice breaks.
+// Returns the rule of the API that the slice breaks, if any.
 inline std::optional<std::string> slice_flaw(const Slice& slice, CounterPlacement placement) {
   bool special = false;
   for (const SliceDevice& device : slice.devices) special = special || is_special(device);

@@ -54,7 +54,7 @@ TEST_F(SlicePublisherTest, DevicesThatChangeAllTheTimeArePublishedOnceInAWhile) 
     pass(100ms, 10ms);
   }
   EXPECT_GE(cluster.writes(), 25u) << "a burst is free";
-  EXPECT_LE(cluster.writes(), 35u) << "of 600 changes in a minute";
+  EXPECT_LE(cluster.writes(), 35u) << "for 600 changes in a minute";
   EXPECT_TRUE(converges(6s));
   expect_published(numbered_pool(2));
 }
@@ -75,7 +75,7 @@ TEST_F(SlicePublisherTest, ContinuesWithWhatAnEarlierProcessLeft) {
   publisher.stop();
   settle();
   EXPECT_TRUE(ended);
-  EXPECT_THAT(stored(), SizeIs(3)) << "stopping leaves the slices";
+  EXPECT_THAT(stored(), SizeIs(3)) << "stopping keeps the slices";
   cluster.forget_calls();
 
   SlicePublisher next(core, clock, cluster, {.driver = "gpu.example.com", .node_name = "node7"});

@@ -8,7 +8,7 @@ namespace {
 using Verb = FakeCluster::Verb;
 using SliceTroubleTest = SlicePublisherTest;
 
-// Whatever others do meanwhile, the cluster finally holds exactly the wanted pool.
+// The cluster finally holds exactly the wanted pool, whatever other clients do meanwhile.
 TEST_F(SliceTroubleTest, RandomFailuresConverge) {
   std::mt19937 random(3u + static_cast<unsigned>(GTEST_FLAG_GET(random_seed)));
   const auto below = [&](std::size_t limit) {

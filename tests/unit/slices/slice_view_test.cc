@@ -159,7 +159,7 @@ TEST(SliceView, WithholdsPoliciesThatNeedFractionsFromAServerWithoutThem) {
   EXPECT_THAT(view->withheld[0].reason, HasSubstr("DRAFractionalCapacityRange"));
   gates.consumable_capacity = false;
   EXPECT_THAT(names(*view_pool(shared(content), CounterPlacement::kSeparate, gates)), ElementsAre("whole", "halves"))
-      << "the server drops the policies before it looks at them";
+      << "the server drops the policies before it validates them";
   EXPECT_THAT(gates.off(), testing::Contains("DRAFractionalCapacityRange"));
   gates.forget_off();
   EXPECT_TRUE(gates.fractional_capacity);

@@ -44,7 +44,7 @@ TEST_F(DeviceQuiesceTest, OnlyTheDeviceAndItsPartitionsAreUnavailable) {
   EXPECT_EQ(health(2).state, HealthState::kHealthy);
   EXPECT_EQ(supervisor.why_withheld(supervisor.snapshot()->devices[2]), "");
   EXPECT_THAT(supervisor.warning(), HasSubstr(std::string(kDeviceQuiesced).substr(3)));
-  EXPECT_TRUE(quiesce("GPU-0")) << "a repeat is made, by the id as well";
+  EXPECT_TRUE(quiesce("GPU-0")) << "a repeat is executed, also by id";
   EXPECT_EQ(module->count(Verb::kQuiesceDevice), 2);
 
   ASSERT_TRUE(resume());

@@ -45,7 +45,7 @@ TEST_F(EventQueueTest, DropsTheOldestOfTooManyAndSaysSo) {
   EXPECT_EQ(batch.events.front(), message("mlx5 2"));
   EXPECT_TRUE(batch.lost);
   hear("mlx5");
-  EXPECT_FALSE(queue.take(kNow).lost) << "it is said once";
+  EXPECT_FALSE(queue.take(kNow).lost) << "it is reported once";
 }
 
 TEST_F(EventQueueTest, BoundsTheText) {
@@ -115,7 +115,7 @@ TEST_F(EventQueueTest, DescriptorsWaitWhileItIsClosedAndComeOnce) {
   const Event ready{.type = EventType::kDescriptor, .time = kNow, .text = {}, .descriptor = 7};
   EXPECT_EQ(queue.take(kNow), (EventBatch{{ready}, false}));
   for (int i = 0; i < 1000; ++i) queue.add_descriptor(i);
-  EXPECT_THAT(queue.take(kNow).events, SizeIs(kMaxDescriptors)) << "a worker may say anything";
+  EXPECT_THAT(queue.take(kNow).events, SizeIs(kMaxDescriptors)) << "a worker may send anything";
 }
 
 TEST_F(EventQueueTest, ABatchThatMayNotHaveArrivedIsLostButForItsDescriptors) {

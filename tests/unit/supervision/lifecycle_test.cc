@@ -98,7 +98,7 @@ TEST_F(LifecycleTest, ALostInstanceIsNotUsable) {
 
 TEST_F(LifecycleTest, TellsSinceWhenAModuleIsAwayForAMoment) {
   fail_start();
-  EXPECT_FALSE(life.away_since()) << "it was never there";
+  EXPECT_FALSE(life.away_since()) << "it never ran";
   clock.advance(1s);
   make_ready();
   EXPECT_FALSE(life.away_since());
@@ -110,7 +110,7 @@ TEST_F(LifecycleTest, TellsSinceWhenAModuleIsAwayForAMoment) {
   fail_start();
   EXPECT_EQ(life.away_since(), lost) << "a failed attempt does not count";
   quiesce();
-  EXPECT_FALSE(life.away_since()) << "an operator decides when it is back";
+  EXPECT_FALSE(life.away_since()) << "an operator decides when it returns";
   life.clear_quiesced();
   make_ready();
   EXPECT_FALSE(life.away_since());
@@ -120,12 +120,12 @@ TEST_F(LifecycleTest, TellsSinceWhenAModuleIsAwayForAMoment) {
 }
 
 TEST_F(LifecycleTest, KnowsWhetherAModuleMayReturnInTime) {
-  EXPECT_TRUE(life.returns_by(clock.now())) << "it starts";
+  EXPECT_TRUE(life.returns_by(clock.now())) << "it is starting";
   fail_start();
   EXPECT_TRUE(life.returns_by(clock.now() + 2s));
   EXPECT_FALSE(life.returns_by(clock.now() + 500ms)) << "the pause is longer";
   make_ready();
-  EXPECT_FALSE(life.returns_by(clock.now() + 2s)) << "it is there";
+  EXPECT_FALSE(life.returns_by(clock.now() + 2s)) << "it is running";
   life.block("a thread is stuck");
   EXPECT_FALSE(life.returns_by(clock.now() + 2s));
 }
@@ -138,7 +138,7 @@ TEST_F(LifecycleTest, ALeftoverComesBeforeAllButAStop) {
   EXPECT_EQ(life.state(), ModuleState::kStuck);
   EXPECT_EQ(life.detail(), "a thread is stuck");
   EXPECT_EQ(life.warning(), "a thread is stuck");
-  EXPECT_EQ(life.health_while_away()->health.reason, "Quiesced") << "an operator's word explains more";
+  EXPECT_EQ(life.health_while_away()->health.reason, "Quiesced") << "an operator's command explains more";
   const int before = changes;
   life.block("a thread is stuck");
   EXPECT_EQ(changes, before);

@@ -1,4 +1,4 @@
-// How statements wait for the list that has their device. What counts of them is ModuleHealth's matter.
+// Statements that wait for the list with their device. ModuleHealth decides which of them count.
 #include "host/supervision/listed_devices.h"
 
 #include <fmt/format.h>
@@ -36,7 +36,7 @@ class ListedDevicesTest : public ::testing::Test {
   }
   DeviceHealth health_of(const std::string& id) const { return health.health(*devices.snapshot()->find(id)); }
 
-  // The log knows which lines it has written: each test is a module of its own.
+  // The log remembers the lines that it has written, so each test is a module of its own.
   const std::string module = ::testing::UnitTest::GetInstance()->current_test_info()->name();
   FakeClock clock;
   FakeHealthStore store;

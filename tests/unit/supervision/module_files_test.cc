@@ -58,7 +58,7 @@ TEST_F(ModuleFilesTest, ReportsAFileThatIsOverwrittenInPlaceOnceItIsComplete) {
     copying << "more" << std::flush;
     core.restart();
     core.run_for(20ms);
-    EXPECT_EQ(changes, 0) << "the copy goes on";
+    EXPECT_EQ(changes, 0) << "the copy is not finished";
   }
   copying.close();
   EXPECT_TRUE(runs_until([&] { return changes == 1; }));
@@ -68,7 +68,7 @@ TEST_F(ModuleFilesTest, ReportsAMissingFileAfterAWhileAndItsReturn) {
   fs::remove(folder / "a.so");
   core.restart();
   core.run_for(700ms);
-  EXPECT_EQ(gone, 0) << "the next one may be on its way";
+  EXPECT_EQ(gone, 0) << "the next file may be on its way";
   EXPECT_TRUE(runs_until([&] { return gone == 1; }));
   EXPECT_EQ(changes, 0);
   write("a.so", "two");

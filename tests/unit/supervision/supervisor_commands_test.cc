@@ -193,7 +193,7 @@ TEST_F(QuiesceTest, AModuleQuiescedBeforeTheDaemonStartedIsNotStarted) {
   ASSERT_TRUE(marks.set("fake", {"alice", "driver 580", clock.wall()}));
   settle();
   EXPECT_EQ(supervisor.state(), ModuleState::kQuiesced);
-  EXPECT_TRUE(supervisor.settled()) << "nobody waits for its devices";
+  EXPECT_TRUE(supervisor.settled()) << "the daemon does not wait for its devices";
   EXPECT_EQ(supervisor.module().error().message, kModuleQuiesced);
   EXPECT_EQ(loads, 0);
   ASSERT_TRUE(**order(ModuleVerb::kResume));

@@ -1,4 +1,4 @@
-// When a module is woken for what it waits for.
+// Times at which events wake a module.
 #include "tests/unit/supervision/supervisor_fixture.h"
 
 namespace cardcage {
@@ -20,7 +20,7 @@ class SupervisorEventsTest : public SupervisorFixture {
       all.push_back(event.type == EventType::kDescriptor ? std::to_string(event.descriptor) : event.text);
     return all;
   }
-  // Everything that was said has reached the supervisor.
+  // Waits until the supervisor has all events.
   void hear_all() {
     bool heard = false;
     EventSources::Listener listener;
@@ -94,7 +94,7 @@ TEST_F(SupervisorEventsTest, AQuiescedModuleSleepsAndHearsOfTheLossAfterwards) {
   EXPECT_THAT(module->batches, IsEmpty());
   const auto resumed = order(ModuleVerb::kResume);
   ASSERT_TRUE(*resumed && **resumed);
-  EXPECT_THAT(module->batches, IsEmpty()) << "a discover has told it";
+  EXPECT_THAT(module->batches, IsEmpty()) << "a discover has covered the events";
   say("card: after");
   ASSERT_THAT(module->batches, SizeIs(1));
   EXPECT_THAT(texts(module->batches[0]), ElementsAre("card: after"));
@@ -125,7 +125,7 @@ TEST_F(SupervisorEventsTest, AnInstanceThatTakesOverHasHeardOfEverythingSinceIts
   module->block(Verb::kEvents);
   say("card: for the old one");
   next->block(Verb::kDiscover);
-  module->about.sha256 = "next";  // that of the file
+  module->about.sha256 = "next";  // the digest of the file
   supervisor.renew();
   module->unblock(Verb::kEvents);
   settle();

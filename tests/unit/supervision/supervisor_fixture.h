@@ -36,7 +36,7 @@ class SupervisorFixture : public CoreFixture {
     config.options["mode"].value = value;
     return config;
   }
-  // The outcome that the operator gets, once there is one.
+  // The outcome of the operator's command, once there is one.
   std::shared_ptr<std::optional<Status>> order(ModuleVerb verb, Duration limit = std::chrono::seconds(10)) {
     return order_device(verb, "", limit);
   }
@@ -53,16 +53,16 @@ class SupervisorFixture : public CoreFixture {
   std::shared_ptr<FakeModule> module = std::make_shared<FakeModule>(core);
   std::optional<Error> broken_file;
   ModuleBuild loaded_build;
-  std::map<std::string, std::shared_ptr<FakeModule>> other_builds;  // by digest, that of `module` left out
+  std::map<std::string, std::shared_ptr<FakeModule>> other_builds;  // by digest, without that of `module`
   Leftover load_leftover;
   int loads = 0, changes = 0;
-  std::map<std::string, CauseHealth> stuck;  // devices, by id
+  std::map<std::string, CauseHealth> stuck;  // stuck devices, by id
   ScratchFolder folder;
   QuiesceMarks marks{folder / "quiesced", "this boot"};
   FakeHealthStore records;
   std::vector<HealthEvent> health_events;
-  std::string holders;    // of every device
-  std::string claims_of;  // the id of the module that has prepared the live claim; empty = not known
+  std::string holders;    // holders of every device
+  std::string claims_of;  // id of the module that prepared the live claim; empty = unknown
   FakeKernelLog kernel;
   EventSources sources{core, clock, kernel.place()};
   Supervisor supervisor{ModuleConfig{.name = "fake"},

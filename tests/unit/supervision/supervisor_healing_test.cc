@@ -1,4 +1,4 @@
-// What rules, operators and remedies do to the devices of a module.
+// Effects of rules, operators and remedies on the devices of a module.
 #include "tests/unit/supervision/supervisor_fixture.h"
 
 namespace cardcage {
@@ -183,7 +183,7 @@ TEST_F(SupervisorHealingTest, ARemedyResetsTheDeviceOnceItIsFree) {
     clock.advance(1s);
     settle();
   }
-  EXPECT_EQ(module->count(Verb::kReset), 0) << "somebody holds it";
+  EXPECT_EQ(module->count(Verb::kReset), 0) << "a claim holds it";
   holders = "";
   clock.advance(1s);
   settle();

@@ -1,4 +1,4 @@
-// When the health of devices is told.
+// Times at which changes of devices' health are reported.
 #include "tests/unit/supervision/supervisor_fixture.h"
 
 namespace cardcage {
@@ -19,7 +19,7 @@ TEST_F(SupervisorHealthTest, ADeviceFallsSilentWhenItIsDue) {
   const int before = changes;
   clock.advance(2s);
   settle();
-  EXPECT_EQ(changes, before) << "it has reported meanwhile";
+  EXPECT_EQ(changes, before) << "the module has reported meanwhile";
   clock.advance(1s);
   settle();
   EXPECT_EQ(changes, before + 1);
@@ -37,10 +37,10 @@ TEST_F(SupervisorHealthTest, AChangeOfStateIsToldAtOnceAndOthersSoonAfterItToget
   for (const char* id : {"gpu-0", "gpu-1", "gpu-2", "gpu-3"})
     module->events.health(id, Health{.state = HealthState::kUnhealthy});
   settle();
-  EXPECT_EQ(changes, before + 1) << "the first change is told at once";
+  EXPECT_EQ(changes, before + 1) << "the first change is reported at once";
   clock.advance(5ms);
   settle();
-  EXPECT_EQ(changes, before + 2) << "the others together";
+  EXPECT_EQ(changes, before + 2) << "the others are reported together";
   EXPECT_EQ(supervisor.health(supervisor.snapshot()->devices[3]).health.state, HealthState::kUnhealthy);
   clock.advance(5ms);
   settle();
@@ -98,7 +98,7 @@ TEST_F(SupervisorHealthTest, AModuleThatRescansInALoopListsItsDevicesOnceInAWhil
   settle();
   clock.advance(20ms);
   settle();
-  EXPECT_EQ(module->count(Verb::kDiscover), before + 1) << "at once, after a rest";
+  EXPECT_EQ(module->count(Verb::kDiscover), before + 1) << "at once after a pause";
 }
 
 TEST_F(SupervisorHealthTest, AModuleThatRescansInItsDiscoverIsStillChecked) {
@@ -125,7 +125,7 @@ class StuckDeviceTest : public SupervisorFixture {
     for (const Device& device : supervisor.snapshot()->devices)
       module->events.health(device.id, Health{.state = HealthState::kHealthy});
     settle();
-    for (int i = 0; i < 2; ++i) {  // until the reports are told
+    for (int i = 0; i < 2; ++i) {  // until the reports are delivered
       clock.advance(1s);
       settle();
     }
@@ -150,7 +150,7 @@ TEST_F(StuckDeviceTest, TheDeviceAndItsPartitionsAreUnhealthyAtOnceUntilItIsFree
   for (const std::size_t index : {0u, 1u}) {
     EXPECT_EQ(of(index).health.reason, "Stuck");
     EXPECT_EQ(strongest_taint(of(index).causes), TaintEffect::kNoSchedule);
-    EXPECT_EQ(of(index).causes.size(), 2u) << "what the module says stays";
+    EXPECT_EQ(of(index).causes.size(), 2u) << "the module's cause stays";
     EXPECT_EQ(supervisor.reported_health(supervisor.snapshot()->devices[index]).health.reason, "Stuck");
   }
   EXPECT_EQ(of(2).health.state, HealthState::kHealthy);

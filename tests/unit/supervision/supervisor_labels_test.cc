@@ -1,4 +1,4 @@
-// When a module is asked for the labels of the node.
+// Times at which a module is asked for the labels of the node.
 #include "tests/unit/supervision/supervisor_fixture.h"
 
 namespace cardcage {
@@ -50,7 +50,7 @@ TEST_F(SupervisorLabelsTest, LabelsStayWhileTheModuleIsAway) {
   settle();
   module->events.lost(Error{Code::kUnavailable, "its worker exited"});
   settle();
-  EXPECT_FALSE(supervisor.labels_pending()) << "others need not wait for it";
+  EXPECT_FALSE(supervisor.labels_pending()) << "other modules need not wait for it";
   EXPECT_THAT(supervisor.labels().values, ElementsAre(Pair("example.com/driver", "1")));
 }
 

@@ -1,4 +1,4 @@
-// What happens when an instance is replaced, and the last good build.
+// Replacement of an instance, and the last good build.
 #include "tests/unit/supervision/supervisor_fixture.h"
 
 namespace cardcage {
@@ -91,7 +91,7 @@ TEST_F(LiveOptionsTest, ReachTheRunningInstance) {
   EXPECT_FALSE(supervisor.undecided());
   supervisor.configure(ModuleConfig{.name = "fake"}, {});
   settle();
-  EXPECT_EQ(mode(), "") << "the default";
+  EXPECT_EQ(mode(), "") << "mode has its default";
 }
 
 TEST_F(LiveOptionsTest, ARefusalLeavesTheInstanceAsItWas) {
@@ -181,7 +181,7 @@ TEST_F(SupervisorReplaceTest, AModuleWithABrokenFileStartsFromTheBuildThatRanLas
   settle();
   clock.advance(1s);
   settle();
-  ASSERT_EQ(supervisor.state(), ModuleState::kReady) << "to release what it has prepared";
+  ASSERT_EQ(supervisor.state(), ModuleState::kReady) << "to release its prepared claims";
   EXPECT_EQ(loaded_build->sha256, "good");
   EXPECT_THAT(supervisor.last_error()->message,
               HasSubstr("the new file of module 'fake' is not taken over: it is not an ELF file; "));
@@ -204,7 +204,7 @@ TEST_F(SupervisorReplaceTest, AnotherModuleIsNotTakenOver) {
   supervisor.renew();
   settle();
   EXPECT_EQ(supervisor.module().value(), old);
-  EXPECT_EQ(module->count(Verb::kStart), 0) << "nothing of it runs";
+  EXPECT_EQ(module->count(Verb::kStart), 0) << "its code does not run";
   EXPECT_THAT(supervisor.refused()->message,
               AllOf(HasSubstr("is of module 'com.example.other'"), HasSubstr("those of module 'com.example.fake'"),
                     HasSubstr("give 'com.example.other' a [[module]] of its own")));
@@ -276,10 +276,10 @@ TEST_F(SupervisorReplaceTest, AModuleWhoseNewFileDoesNotStartStartsFromTheBuildT
     settle();
     clock.advance(10s);
     settle();
-    EXPECT_FALSE(supervisor.module()) << "the bad one is being stopped";
+    EXPECT_FALSE(supervisor.module()) << "the bad instance is being stopped";
     module->unblock(Verb::kStop);
     settle();
-    ASSERT_EQ(supervisor.state(), ModuleState::kReady) << "to release what it has prepared";
+    ASSERT_EQ(supervisor.state(), ModuleState::kReady) << "to release its prepared claims";
     EXPECT_EQ(supervisor.module().value(), good);
     EXPECT_EQ(supervisor.identity()->sha256, "good");
     EXPECT_EQ(module->count(Verb::kStop), 1);
@@ -292,7 +292,7 @@ TEST_F(SupervisorReplaceTest, AModuleWhoseNewFileDoesNotStartStartsFromTheBuildT
   clock.advance(10s);
   settle();
   EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
-  EXPECT_THAT(supervisor.last_error()->message, HasSubstr("driver is too old")) << "the file is what people can mend";
+  EXPECT_THAT(supervisor.last_error()->message, HasSubstr("driver is too old")) << "an operator can replace the file";
 }
 
 TEST_F(SupervisorReplaceTest, AModuleThatHasDrainedDoesNotStartFromItsLastBuild) {

@@ -69,7 +69,7 @@ TEST_F(SupervisorTest, ATaintOutlastsACrashUntilTheModuleReportsAnew) {
   module->events.lost(Error{Code::kUnavailable, "killed by signal 11"});
   settle();
   EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
-  EXPECT_EQ(supervisor.health(device()).health, bad) << "the crash does not mend the hardware";
+  EXPECT_EQ(supervisor.health(device()).health, bad) << "the crash does not repair the hardware";
   clock.advance(1s);
   settle();
   EXPECT_EQ(supervisor.state(), ModuleState::kReady);
@@ -146,7 +146,7 @@ TEST_F(SupervisorTest, HealthThatFallsSilentBecomesUnknown) {
   clock.advance(31s);
   settle();
   EXPECT_EQ(supervisor.health(device()).health.reason, "Silent");
-  EXPECT_EQ(changes, before + 1) << "the silence itself is told, once";
+  EXPECT_EQ(changes, before + 1) << "the silence is reported once";
 }
 
 TEST_F(SupervisorTest, PollsTheHealthOfAModuleThatHasCheck) {
@@ -187,7 +187,7 @@ TEST_F(SupervisorTest, HealthReportedDuringADiscoverOverridesItsResult) {
   clock.advance(1s);
   settle();
   module->events.health("gpu-0", Health{.state = HealthState::kUnhealthy, .message = "again"});
-  EXPECT_EQ(supervisor.health(device()).health.message, "again") << "a hung discover does not hold health back";
+  EXPECT_EQ(supervisor.health(device()).health.message, "again") << "a hung discover does not delay health";
   const int before = changes;
   module->unblock(Verb::kDiscover);
   settle();
@@ -213,7 +213,7 @@ TEST_F(SupervisorTest, ANewFileIsTakenOverOnceItHasListedItsDevices) {
   module->block(Verb::kDiscover);
   supervisor.renew();
   settle();
-  EXPECT_EQ(supervisor.module().value(), old) << "it serves until the next one is ready";
+  EXPECT_EQ(supervisor.module().value(), old) << "it serves until the next instance is ready";
   EXPECT_EQ(supervisor.snapshot()->devices.size(), 1u);
   module->events.health("gpu-1", Health{.state = HealthState::kUnhealthy});
   module->unblock(Verb::kDiscover);
@@ -226,7 +226,7 @@ TEST_F(SupervisorTest, ANewFileIsTakenOverOnceItHasListedItsDevices) {
   EXPECT_EQ(old->count(Verb::kStop), 1);
   old->events.lost(Error{Code::kUnavailable, "the old one is gone"});
   settle();
-  EXPECT_EQ(supervisor.state(), ModuleState::kReady) << "an instance that was replaced does not matter";
+  EXPECT_EQ(supervisor.state(), ModuleState::kReady) << "the end of a replaced instance does not matter";
   EXPECT_EQ(supervisor.restarts(), 0);
 }
 
@@ -304,7 +304,7 @@ TEST_F(SupervisorTest, AConfigurationThatIsRefusedLeavesTheOldOneAndIsTriedAgain
   settle();
   clock.advance(1s);
   settle();
-  EXPECT_EQ(supervisor.state(), ModuleState::kReady) << "with the configuration that is known to work";
+  EXPECT_EQ(supervisor.state(), ModuleState::kReady) << "with the configuration that worked";
   EXPECT_EQ(supervisor.config().options.size(), 0u);
 
   module = std::make_shared<FakeModule>(core);
@@ -358,7 +358,7 @@ TEST_F(SupervisorTest, ADrainingModuleServesUntilItIsEnded) {
   EXPECT_EQ(supervisor.state(), ModuleState::kReady) << "it does not drain";
   supervisor.drain("its file is gone");
   settle();
-  EXPECT_TRUE(supervisor.module()) << "for what it has prepared";
+  EXPECT_TRUE(supervisor.module()) << "for its prepared claims";
   supervisor.end_drained();
   settle();
   EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);

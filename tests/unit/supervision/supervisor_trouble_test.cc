@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 class BrokenTest : public SupervisorFixture {
  protected:
-  // The module fails at every start.
+  // Makes the module fail at every start.
   void break_it() {
     module->fail(Verb::kStart, Error{Code::kUnavailable, "no driver loaded"}, 1000);
     settle();
@@ -90,9 +90,9 @@ TEST_F(WarningTest, DevicesThatAreLeftOutAreShown) {
 
 class StuckTest : public SupervisorFixture {
  protected:
-  ~StuckTest() override { run(supervisor.stop()); }  // which asks what is held
+  ~StuckTest() override { run(supervisor.stop()); }  // which asks for the leftovers
 
-  // The instance is lost, and leaves something behind.
+  // Loses the instance, which leaves a leftover behind.
   void get_stuck() {
     settle();
     module->events.health("gpu-0", Health{.state = HealthState::kHealthy});
@@ -125,7 +125,7 @@ TEST_F(StuckTest, NoOtherInstanceIsMadeUntilTheOldOneIsGone) {
   settle();
   EXPECT_EQ(loads, 2);
   EXPECT_EQ(supervisor.state(), ModuleState::kReady);
-  EXPECT_EQ(module->reconciled.size(), 2u) << "with the claims that are live by now";
+  EXPECT_EQ(module->reconciled.size(), 2u) << "with the claims that are live now";
   EXPECT_TRUE(supervisor.module());
 }
 
@@ -170,7 +170,7 @@ TEST_F(StuckTest, ANewFileWaitsUntilTheOldInstanceIsGone) {
     settle();
   };
   newer("another");
-  ASSERT_EQ(supervisor.module().value(), module) << "beside the old one";
+  ASSERT_EQ(supervisor.module().value(), module) << "beside the old instance";
   newer("a third");
   EXPECT_EQ(loads, 2);
   held.reset();

@@ -70,7 +70,7 @@ TEST_F(SupervisorsTest, EverybodyWhoWaitsHearsWhenAModuleIsDecided) {
   settle();
   EXPECT_TRUE(*first);
   EXPECT_TRUE(*second);
-  EXPECT_TRUE(*wait_until_decided()) << "nothing to wait for";
+  EXPECT_TRUE(*wait_until_decided()) << "there is nothing to wait for";
 }
 
 TEST_F(SupervisorsTest, AWaitForADecisionEndsAtItsDeadline) {

@@ -66,7 +66,7 @@ TEST_F(TargetConfigTest, ATrialIsOutdatedWhenAnotherConfigurationIsWanted) {
   EXPECT_TRUE(target.undecided());
   EXPECT_EQ(target.begin_trial(), with_mode("c"));
   target.configure(with_mode("a"));
-  EXPECT_TRUE(target.trial_is_outdated()) << "the running one is wanted again";
+  EXPECT_TRUE(target.trial_is_outdated()) << "the running configuration is wanted again";
   target.drop_trial();
   EXPECT_FALSE(target.undecided());
 }

@@ -63,7 +63,7 @@ TEST(DeviceReportTest, ADeviceOfAResourceIsUsedByItsOnlyHolder) {
   fpga.parts = {{.module = "fpga", .devices = {held}}};
   EXPECT_EQ(device_user({record(fpga)}, {}), (DeviceUser{"default", "encoder", "main", ""}));
   fpga.parts[0].devices[0].holders.push_back({"fpga-0::1", "default", "decoder", "main", {}});
-  EXPECT_EQ(device_user({record(fpga)}, {}), std::nullopt) << "a sample of it belongs to nobody alone";
+  EXPECT_EQ(device_user({record(fpga)}, {}), std::nullopt) << "a sample of a shared device has no single owner";
 }
 
 TEST(DeviceReportTest, ADeviceOfSeveralClaimsOrOfNoneHasNoUser) {

@@ -1,4 +1,4 @@
-// Calls and replies cross the border to a worker unchanged.
+// Calls and replies reach a worker and the host unchanged.
 #include "host/wire/calls.h"
 
 #include <gmock/gmock.h>
@@ -8,7 +8,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// The call as the worker reads it.
+// Returns the call as the worker reads it.
 ModuleCall received(const ModuleCall& call) {
   wire::Request sent, arrived;
   write(call, sent);

@@ -51,7 +51,7 @@ TEST(FrameTest, TheLimitHoldsOnBothSides) {
   const auto refused = encode_frame(check_of(1, std::string(kMaxFrame + 1, 'x')));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kResourceExhausted);
-  // The header announces 4 GiB: refused before the rest arrives.
+  // The header announces 4 GiB: refused before the body arrives.
   FrameReader reader;
   reader.append(std::string("\xff\xff\xff\xff", 4));
   Request request;

@@ -1,4 +1,4 @@
-// Types cross the border to a worker unchanged.
+// Types reach a worker and the host unchanged.
 #include "host/wire/messages.h"
 
 #include <gmock/gmock.h>
@@ -277,7 +277,7 @@ TEST(WireTest, AWorkerWithAMetricNameThatWouldSpoilThePageHasNoMetrics) {
   message.mutable_metrics(0)->add_labels("a-b");
   EXPECT_THAT(read(message).metrics, testing::IsEmpty());
   message.mutable_metrics(0)->set_labels(0, "namespace");
-  EXPECT_THAT(read(message).metrics, testing::IsEmpty()) << "the host adds it";
+  EXPECT_THAT(read(message).metrics, testing::IsEmpty()) << "the host adds this label";
   message.mutable_metrics(0)->set_labels(0, "link");
   EXPECT_THAT(read(message).metrics, testing::SizeIs(1));
   message.mutable_metrics(0)->add_labels("link");
