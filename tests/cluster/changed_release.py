@@ -1,4 +1,4 @@
-"""The daemon with other values of the chart, for a while; and modules that a test adds, as those of another vendor."""
+"""The daemon with other values of the chart, for a while, and modules that a test adds like another vendor's."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ from daemon import Daemon, build_folder
 from resources import wait_allocatable
 from waiting import until
 
-MODULES = Path("/etc/cardcage/modules")  # where a node keeps modules that the image lacks
+MODULES = Path("/etc/cardcage/modules")  # a node keeps modules here that the image lacks
 
 
 def class_of(driver: str, name: str = "", **spec) -> dict:

@@ -1,4 +1,4 @@
-"""Random faults of a node: processes are killed or frozen, and files that others need are deleted."""
+"""Random faults of a node: processes are killed or frozen, and files that other programs need are deleted."""
 
 import math
 import os
@@ -24,7 +24,7 @@ RARE = {CONTAINER_KILLED: 0.25}  # the kubelet waits longer before each new star
 
 @dataclass
 class Fault:
-    """What was done, from its begin until it was undone (time.time)."""
+    """A fault, from its beginning until it was undone (time.time)."""
     name: str
     begun: float
     undone: float
@@ -32,10 +32,10 @@ class Fault:
 
 @dataclass
 class Outage:
-    """The kubelet may have no healthy device of FPGA, and reject pods for that, from `begun` until `ended` (time.time)."""
+    """The time in which the kubelet may have no healthy device of FPGA and reject pods for that, from `begun` until `ended` (time.time)."""
     fault: str
     begun: float
-    over: float  # what the kubelet writes down later is what it has after the fault
+    over: float  # later checkpoints of the kubelet have the devices after the fault
     ended: float = math.inf
 
 
@@ -90,7 +90,7 @@ class Chaos:
             time.sleep(self.random.uniform(0.5, 4))
 
     def _watch_lists(self) -> None:
-        """Ends each outage when the kubelet has all devices again, however long this machine needs for that."""
+        """Ends each outage when the kubelet has all devices again, however long this machine takes."""
         while not self.closed.wait(0.05):
             written, devices = listed()
             if len(devices.get(FPGA, ())) == COUNTS[FPGA]:
@@ -99,11 +99,11 @@ class Chaos:
                         outage.ended = written
 
     def outage(self, moment: float) -> Outage | None:
-        """The outage in which something happened in the second from this moment."""
+        """The outage that overlaps the second from this moment."""
         return next((outage for outage in self.outages if outage.begun < moment + 1 and moment < outage.ended), None)
 
     def alone(self, outage: Outage) -> bool:
-        """Whether no other outage has to do with this one."""
+        """Whether no other outage overlaps this one."""
         return not any(other is not outage and other.begun < outage.ended and outage.begun < other.ended for other in self.outages)
 
     def last_fault(self, moment: float) -> str:
@@ -123,7 +123,7 @@ class Chaos:
             try:
                 os.kill(pid, signal.SIGCONT)
             except ProcessLookupError:
-                pass  # somebody has ended it
+                pass  # the process has already ended
 
     def _daemon_killed(self) -> float:
         self._kill("cardcage")
@@ -131,7 +131,7 @@ class Chaos:
         return time.time() + 0.05  # the kubelet reads the end of a connection at once, and no daemon starts that soon
 
     def _container_killed(self) -> float:
-        """Kills the parent of the daemon: the kubelet starts the container again, when it runs and has reached the API server."""
+        """Kills the parent of the daemon: a running kubelet starts the container again once it has reached the API server."""
         for pid in self.daemon.parent_ids():
             os.kill(pid, signal.SIGKILL)
         self.pause = 1

@@ -47,7 +47,7 @@ class Cluster:
         return subprocess.run(["ctr", f"--address={node.CONTAINERD_SOCKET}", "version"], capture_output=True).returncode == 0
 
     def boot_api_server(self) -> "Cluster":
-        """Boots etcd and kube-apiserver alone: without a scheduler nothing allocates claims, and there is no node."""
+        """Boots etcd and kube-apiserver alone: without a scheduler no claim is allocated, and there is no node."""
         for address in (node.API_ADDRESS, node.NODE_ADDRESS):
             subprocess.run(["ip", "address", "add", f"{address}/32", "dev", "lo"], check=True)
         self._start(node.etcd())
@@ -94,7 +94,7 @@ class Cluster:
         self._until(self.api.ready, "kube-apiserver /readyz", 60)
 
     def restart_containerd(self) -> None:
-        """Kills containerd, whose containers go on, and starts it again."""
+        """Kills containerd, whose containers keep running, and starts it again."""
         self.containerd.restart(signal.SIGKILL)
         self._until(self._containerd_responds, "containerd responds", 30)
 
@@ -104,7 +104,7 @@ class Cluster:
         self.restart_containerd()
 
     def restart_controller_manager(self) -> None:
-        """Its eviction by taints (1.37) ignores that a slice was deleted while its watch was cut off, and looks at the old slice for ever."""
+        """Restarts it: its eviction by taints (1.37) misses the deletion of a slice while its watch is cut off, and uses the old slice forever."""
         self.controller_manager.restart(signal.SIGTERM)
 
     def use_kubelet(self, program: str, topology_policy: str = "none") -> None:

@@ -14,7 +14,7 @@ from scene import Scene
 
 
 def pytest_configure(config):
-    if "CARDCAGE_CLUSTER_WORK" not in os.environ:  # started as plain pytest: start again inside the namespaces
+    if "CARDCAGE_CLUSTER_WORK" not in os.environ:  # started as plain pytest: restart inside the namespaces
         config.pluginmanager.getplugin("capturemanager").stop_global_capturing()
         run = os.path.join(os.path.dirname(os.path.abspath(__file__)), "run")
         os.execv(run, [run, *config.invocation_params.args])
@@ -69,7 +69,7 @@ def pytest_runtest_makereport(item, call):
 def scene(cluster, request):
     """An empty namespace named after the test. A failed test prints its objects and the daemon's log."""
     name = re.sub(r"[^a-z0-9-]+", "-", request.node.name.lower()).strip("-")
-    if len(name) > 50:  # the cases of one test may begin alike
+    if len(name) > 50:  # the cases of one test may have a common beginning
         name = f"{name[:43]}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
     cluster.check()
     scene = Scene(cluster.api, name).open()

@@ -1,4 +1,4 @@
-"""The daemon under test, installed as a cluster operator installs it: the image of tools/image, by the chart."""
+"""The daemon under test, installed as by a cluster operator: the image of tools/image, with the chart."""
 
 import hashlib
 import json
@@ -85,13 +85,13 @@ class Daemon:
         self._upgrade(values)
 
     def apply_running(self, values: dict | None = None) -> None:
-        """Changes the release; the running daemon follows the new configuration by itself."""
+        """Changes the release; the running daemon applies the new configuration by itself."""
         self._upgrade(values)
-        # The kubelet looks at the ConfigMap at once when the pod changes.
+        # The kubelet updates the ConfigMap at once when the pod changes.
         kubectl("annotate", f"--namespace={NAMESPACE}", "pods", f"--selector={SELECTOR}", "--overwrite", f"changed={time.time()}")
 
     def request(self, values: dict | None) -> None:
-        """Changes the release, and does not wait for what comes of it."""
+        """Changes the release without waiting for the effect."""
         helm("upgrade", "--install", "cardcage", *RELEASE, "--create-namespace", f"--set-string=podAnnotations.config={self.config}",
              values=values)
 
@@ -139,7 +139,7 @@ class Daemon:
         return logs(NAMESPACE, self.wait_ready()).splitlines()
 
     def metric(self, name: str, **labels: str) -> float | None:
-        """The value of the series with these labels, or nothing."""
+        """The value of the series with these labels, or None."""
         page = kubectl("get", "--raw", f"/api/v1/namespaces/{NAMESPACE}/pods/{self.wait_ready()}:9471/proxy/metrics")
         for line in page.splitlines():
             if line.startswith(name + "{") and all(f'{key}="{value}"' in line for key, value in labels.items()):

@@ -1,4 +1,4 @@
-"""What the tests of features of DRA share: a module that needs no prepare, classes, and what every kubelet must do."""
+"""Common parts of tests of DRA features: a module that needs no prepare, classes, and checks for every kubelet."""
 
 import json
 from collections.abc import Iterator
@@ -54,7 +54,7 @@ def check_extended_resource(scene: Scene, daemon: Daemon, resource: str) -> None
 
 
 def check_admin_access(scene: Scene, daemon: Daemon) -> None:
-    """An administrator looks at a device that a pod has, and takes nothing from it (KEP-5018)."""
+    """An administrator inspects a device that a pod has, without taking it from the pod (KEP-5018)."""
     watch = request(cel=index_is(3))
     watch["exactly"]["adminAccess"] = True
     scene.apply(claim("own", request(cel=index_is(3))), pod("user", [container(claims=[{"name": "gpu"}])], [use("gpu", claim="own")]))

@@ -1,4 +1,4 @@
-"""Images with this machine's C library, ldconfig, and a library of CUDA of their own; what CUDA images are to the loader."""
+"""Images with this machine's C library, ldconfig, and a CUDA library of their own; to the loader they look like CUDA images."""
 
 import subprocess
 import tarfile
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from images import Layer, archive, busybox, load
 
-COMPAT = "/usr/local/cuda/compat"  # where CUDA images have the libraries of their driver
+COMPAT = "/usr/local/cuda/compat"  # CUDA images have their driver's libraries here
 PROBE = r"""
 #include <dlfcn.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ def compiled(source: str, *options: str) -> bytes:
 
 
 def libcuda(whose: str) -> bytes:
-    """A real shared library that says whose it is."""
+    """A real shared library that names its origin."""
     return compiled(f'const char *whose(void) {{ return "{whose}"; }}', "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1")
 
 
@@ -40,7 +40,7 @@ def c_library() -> dict[str, Path]:
 
 def load_glibc_image(name: str, compat: str = "", baked: bool = True) -> None:
     """Loads an image with `probe` and `ldconfig`. `compat`: the version of a libcuda that it has in COMPAT. `baked`: it has a
-    cache that its maker's ldconfig has written."""
+    cache that ldconfig wrote when the image was built."""
     layer = busybox("/bin").file("/sbin/ldconfig", Path("/sbin/ldconfig")).file("/bin/probe", compiled(PROBE))
     for path, file in c_library().items():
         layer.file(path, file)

@@ -109,12 +109,12 @@ def busybox(folder: str = "/bin") -> Layer:
 
 
 def load_busybox() -> None:
-    """Loads busybox, also under the name that examples/ use, and the pause image, whose process only has to keep running."""
+    """Loads busybox, also under the name in examples/, and the pause image, whose process only has to keep running."""
     for name in (BUSYBOX_IMAGE, "docker.io/library/busybox:1.37"):
         load(archive(name, busybox(), ["/bin/sh"]))
     load(archive(PAUSE_IMAGE, Layer().file("/bin/busybox", BUSYBOX), ["/bin/busybox", "sleep", "2147483647"]))
 
 
 def load_debian(image: Path) -> None:
-    """Loads what examples/ need of Debian: its C library, which the daemon's image has, and a shell."""
+    """Loads the part of Debian that examples/ need: its C library, which the daemon's image has, and a shell."""
     load(variant(image, "debian:12", busybox("/usr/bin")))

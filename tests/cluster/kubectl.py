@@ -1,4 +1,4 @@
-"""kubectl, for what users do with it: apply, delete, exec, logs, and a description of everything after a failure."""
+"""kubectl as users run it: apply, delete, exec, logs, and a description of all objects after a failure."""
 
 import json
 import subprocess

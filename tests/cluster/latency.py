@@ -1,4 +1,4 @@
-"""How long the kubelet waited for a driver, from its own metrics, which start at zero with the kubelet."""
+"""The time that the kubelet waited for a driver, from its own metrics, which start at zero with the kubelet."""
 
 import re
 from dataclasses import dataclass

@@ -12,7 +12,7 @@ REJECTED = "UnexpectedAdmissionError"
 @dataclass
 class Loss:
     """A pod that did not succeed."""
-    moment: float  # the begin of the second (time.time)
+    moment: float  # the beginning of the second (time.time)
     complaint: str
     rejected: bool  # by the kubelet, before a container started
 
@@ -25,7 +25,7 @@ def seconds(timestamp: str) -> float:
 
 
 def loss_of(pod: dict, rejections: list[dict]) -> Loss | None:
-    """The loss of a pod that has ended, from its status and the Events of its rejection; nothing if it succeeded.
+    """The loss of a pod that has ended, from its status and the Events of its rejection; None if it succeeded.
 
     A kubelet that starts may write the status of a rejected pod anew, without a reason. The Event has the reason then, and the
     time: a kubelet that starts also rejects pods that an earlier one had admitted, and they keep the time of their start. An Event

@@ -1,4 +1,4 @@
-"""The devices of the mock module, and what a container must see of them.
+"""The devices of the mock module, and a container's view of them.
 
 The tests compare a container with the CDI files, which are all that the runtime gets. They hold for any edits of the
 module, as long as there is one of each kind.
@@ -69,7 +69,7 @@ def cdi_edits(daemon: Daemon, claim_uid: str) -> dict[str, dict]:
 
 
 def sees(scene: Scene, pod: str, container: str = "") -> dict:
-    """What a container sees: its environment, the device nodes in its /dev with their numbers, its mount points."""
+    """A container's view: its environment, the device nodes in its /dev with their numbers, its mount points."""
     script = ("env; echo ---; find /dev -type c -o -type b | while read p; do stat -c '%n %t:%T' $p; done;"
               " echo ---; cut -d' ' -f2 /proc/mounts")
     environment, nodes, mounts = scene.execute(pod, "sh", "-c", script, container=container).split("---\n")

@@ -9,7 +9,7 @@ from programs import Program
 NODE = "node1"
 NODE_ADDRESS = "10.97.1.1"
 SERVICES = "10.97.0.0/24"
-API_ADDRESS = "10.97.0.1"  # the first of SERVICES, which pods are told; on the loopback interface, so nothing has to translate it
+API_ADDRESS = "10.97.0.1"  # the first of SERVICES, which pods get; it is on the loopback interface, so no translation is needed
 API_URL = f"https://{API_ADDRESS}:443"
 PODS = "10.97.2.0/24"
 CERTIFICATES = Path("/etc/kubernetes/pki")
@@ -17,13 +17,13 @@ KUBECONFIGS = Path("/etc/kubernetes")
 KUBELET_ROOT = Path("/var/lib/kubelet")
 CONTAINERD_SOCKET = "/run/containerd/containerd.sock"
 PAUSE_IMAGE = "cardcage.test/pause:1"
-NEWER_RUNC = "newer-runc"  # the runtime handler of pods whose RuntimeClass asks for it; the others have Debian's runc
+NEWER_RUNC = "newer-runc"  # for pods whose RuntimeClass names this handler; the others have Debian's runc
 RUNTIMES = {"runc": "runc", NEWER_RUNC: "runc-1.4"}
-LOCKED_MEMORY_MIB = 4  # that containers may lock without asking; less than the limit of root
-# The kubelets that the daemon supports, and their releases; all other programs are of the newest one.
+LOCKED_MEMORY_MIB = 4  # containers may lock this amount by default; less than the limit of root
+# The kubelets that the daemon supports, and their releases; all other programs have the newest release.
 NEWEST = "kubelet"
-# The gates of the newest release that some features of DRA need and that are off by default; other releases know other
-# gates. Nothing that uses none of the features notices them.
+# The gates of the newest release that some features of DRA need and that are off by default; other releases have other
+# gates. They have no effect without the features.
 GATES = {
     "DRAListTypeAttributes": True,                                # alpha since 1.36: attributes that are lists
     "DRAOptionalNodeOperations": True,                            # alpha since 1.37: skipNodeOperations
@@ -64,7 +64,7 @@ def kube_apiserver(gates: dict[str, bool] = GATES) -> Program:
 
 
 def audit_policy() -> Path:
-    """Writes the daemon's requests to audit.log, and no others."""
+    """Writes only the daemon's requests to audit.log."""
     path = KUBECONFIGS / "audit-policy.json"
     path.write_text(json.dumps({
         "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
@@ -123,7 +123,7 @@ disabled_plugins = ["io.containerd.internal.v1.opt"]
     BinaryName = "{program}"
     SystemdCgroup = false
 """ for handler, program in RUNTIMES.items()))
-    # Nodes often let containers lock less memory than they might, which those with RDMA must be able to change.
+    # Nodes often allow containers less locked memory than they could, which nodes with RDMA must be able to change.
     return Program("prlimit", f"--memlock={LOCKED_MEMORY_MIB << 20}:", "containerd", f"--config={config}", name="containerd")
 
 
@@ -149,7 +149,7 @@ def kubelet(program: str = NEWEST, topology_policy: str = "none") -> Program:
         "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
         "imageGCHighThresholdPercent": 100, "imageGCLowThresholdPercent": 99,
         "resolvConf": "", "volumePluginDir": f"{KUBELET_ROOT}/volume-plugins", "volumeStatsAggPeriod": "0s",
-        # The scheduler learns of added and removed devices with this delay.
+        # The scheduler sees added and removed devices with this delay.
         "nodeStatusUpdateFrequency": "1s",
         # Tests kill the daemon: a pause of ten seconds before its next start would measure the kubelet, not the daemon.
         "crashLoopBackOff": {"maxContainerRestartPeriod": "1s"},

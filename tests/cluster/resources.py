@@ -1,4 +1,4 @@
-"""The mock's devices in the device-plugin API (values.yaml), and what a container must see of them."""
+"""The mock's devices in the device-plugin API (values.yaml), and a container's view of them."""
 
 import json
 import os
@@ -20,7 +20,8 @@ FPGAS_OF_A_SOCKET = [{f"fpga-{index}" for index in range(4)}, {f"fpga-{index}" f
 
 DEVICE_PLUGINS = Path("/var/lib/kubelet/device-plugins")
 KUBELET_SOCKET = DEVICE_PLUGINS / "kubelet.sock"
-# The kubelet rewrites it for each list that it receives and each pod that gets a device, so its time tells when.
+# The kubelet rewrites it for each list that it receives and each pod that gets a device, so its time shows when that
+# happened.
 CHECKPOINT = DEVICE_PLUGINS / "kubelet_internal_checkpoint"
 
 

@@ -48,7 +48,7 @@ class Scene:
 
     @contextmanager
     def example(self, name: str, *pods: str) -> Iterator[None]:
-        """A file of examples/ as it is, while its pods run. They ignore SIGTERM."""
+        """An unchanged file of examples/, while its pods run. They ignore SIGTERM."""
         kubectl("apply", f"--namespace={self.namespace}", "-f", str(EXAMPLES / name))
         self.wait_running(*pods)
         yield

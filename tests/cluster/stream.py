@@ -47,7 +47,7 @@ class Stream:
             self.failure = error
 
     def _create(self, api: Api, new: dict) -> None:
-        """The API server may be away, or may have created the pod without an answer."""
+        """The API server may be away, or may have created the pod without a response."""
         def probe():
             status, response = api.request("POST", self.scene.path("pods"), new)
             assert status in (201, 409), f"{status} {response.decode(errors='replace')}"

@@ -1,4 +1,4 @@
-"""The cluster without Cardcage: if one of these tests fails, no other failure tells anything about Cardcage."""
+"""The cluster without Cardcage: if one of these tests fails, the other failures say nothing about Cardcage."""
 
 from node import API_ADDRESS, KUBELETS, NEWEST, NODE
 from scene import container, pod

@@ -17,7 +17,7 @@ def access(daemon):
 
 
 def test_the_status_of_claims_is_for_named_drivers_on_the_own_node(cluster, daemon):
-    """The right that modules need which state something: granted alone, and taken away again."""
+    """The right for modules that make statements: granted alone, and revoked again."""
     daemon.apply({"claimStatus": {"enabled": True}})
     try:
         group, driver = "resource.k8s.io", "gpu.mock.cardcage.dev"

@@ -1,5 +1,5 @@
-"""What a stolen token of a node's daemon may do to the status of claims. The rights of these tests are those that claimStatus
-and bindingConditions of the chart give on Kubernetes up to 1.35, where RBAC does not tell a status from an allocation."""
+"""The power of a stolen token of a node's daemon over the status of claims. These tests use the rights that claimStatus and
+bindingConditions of the chart give on Kubernetes up to 1.35, where RBAC does not distinguish a status from an allocation."""
 
 import json
 
@@ -51,13 +51,13 @@ def allocation(node: str) -> dict:
 
 @pytest.fixture
 def claim_on(scene):
-    """The function that makes a claim which is allocated to a node, as the scheduler does it."""
+    """A function that makes a claim and allocates it to a node, as the scheduler does."""
     def make(node: str | None) -> str:
         name = f"on-{node or 'none'}"
         scene.apply({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": name}, "spec": {"devices": {
             "requests": [{"name": "gpu", "exactly": {"deviceClassName": "any", "count": 3}}]}}})
         if node:
-            # Not for a pod: the controller manager would find that there is none.
+            # Not a pod: the controller manager would find that it does not exist.
             status = {"allocation": allocation(node), "reservedFor": [consumer("keeper")]}
             kubectl("patch", "resourceclaim", name, f"--namespace={scene.namespace}", "--subresource=status", "--type=merge",
                     "-p", json.dumps({"status": status}))
@@ -96,7 +96,7 @@ def test_own_entries_of_a_claim_on_the_own_node(scene, claim_on, version):
 @pytest.mark.parametrize("change", [{"allocation": None, "reservedFor": None}, {"reservedFor": [consumer("mine")]}, {"reservedFor": None}],
                          ids=["no allocation", "another consumer", "no consumer"])
 def test_nothing_of_the_allocation_changes(scene, claim_on, change):
-    """An allocation is not changed but removed and made anew."""
+    """An allocation is never changed, but removed and made again."""
     code, message = patch(scene, claim_on(NODE), change)
     assert code == 422 and "may not change the allocation of a ResourceClaim" in message
 
@@ -125,7 +125,7 @@ def test_entries_of_other_drivers_stay_as_they_are(scene, claim_on):
 
 
 def test_a_write_that_changes_nothing_is_taken(scene, claim_on):
-    """As the daemon's removal of entries that went with the allocation."""
+    """As when the daemon removes entries that have already gone with the allocation."""
     assert patch(scene, claim_on(None), {"devices": []}, kind="apply-patch+yaml") == (200, "")
     assert patch(scene, claim_on("node2"), {"devices": []}, kind="apply-patch+yaml") == (200, "")
 

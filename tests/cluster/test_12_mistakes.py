@@ -1,4 +1,4 @@
-"""What goes wrong when people install: each mistake shows where docs/troubleshooting.md says, and none is a crash loop."""
+"""Mistakes of people who install: each shows where docs/troubleshooting.md says, and none is a crash loop."""
 
 import re
 import time
@@ -50,12 +50,12 @@ def test_an_image_without_the_module_shows_in_the_status(daemon):
     def modules():
         return kubectl("exec", f"--namespace={NAMESPACE}", new, "--", "/usr/bin/cagectl", "modules", check=False)
     until(lambda: "cannot open module file '/usr/lib/cardcage/modules/libcardcage_mock.so'" in modules(), "cagectl modules says why", 30)
-    time.sleep(5)  # for a restart to show
+    time.sleep(5)  # lets a restart show
     assert restarts(daemon) == 0
 
 
 def test_a_runtime_without_cdi_starts_containers_without_their_devices(cluster, daemon, scene):
-    """As docs/troubleshooting.md says, no event tells: should a release of containerd report it, the page can say so."""
+    """As docs/troubleshooting.md says, there is no event; once a release of containerd reports it, the page can say so."""
     cluster.use_cdi(False)
     try:
         scene.apply(claim("quiet"), pod("quiet", [container(claims=[{"name": "gpu"}])], [use("gpu", claim="quiet")]))

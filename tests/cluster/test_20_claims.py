@@ -1,4 +1,4 @@
-"""Claims as users write them, and what their containers get."""
+"""Claims as users write them, and the edits of their containers."""
 
 import re
 import time

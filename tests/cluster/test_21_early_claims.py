@@ -14,7 +14,7 @@ def user(name: str, claim: str = "", template: str = "", mounts: list[dict] | No
 
 @pytest.fixture
 def early_claims(daemon):
-    """The daemon that starts then has not been refused yet."""
+    """Starts another daemon, which has not been refused yet."""
     daemon.apply({"earlyClaims": {"enabled": True}})
     daemon.kill()
     yield
@@ -23,7 +23,7 @@ def early_claims(daemon):
 
 @pytest.fixture
 def reads(daemon):
-    """Counts the claims that were there when the kubelet asked ("early") and those that were read then ("late")."""
+    """Counts the claims that were read before the kubelet's call ("early") and during it ("late")."""
     def counts() -> dict:
         return {when: daemon.metric("cardcage_claim_reads_total", when=when) for when in ("early", "late")}
 
@@ -32,7 +32,7 @@ def reads(daemon):
 
 
 def device_of(scene: Scene, daemon, pod_name: str, claim_name: str) -> str:
-    """The device that the claim has. It must be the one that the container got."""
+    """The device of the claim. It must be the device that the container got."""
     scene.wait_running(pod_name)
     found = scene.get("resourceclaims", claim_name)
     uid, [device] = found["metadata"]["uid"], allocated(found)
@@ -55,13 +55,13 @@ def test_the_claims_of_a_pod_are_there_when_the_kubelet_asks(scene, daemon, earl
 
 
 def test_a_claim_that_was_allocated_anew(scene, daemon, cluster):
-    """The first pod of the claim waits for a volume that it never gets, so it is known but never prepared."""
+    """The first pod of the claim waits for a missing volume, so its claim is read but never prepared."""
     never = [{"name": "never", "configMap": {"name": "missing"}}]
     scene.apply(claim("moves"), user("stuck", "moves", mounts=[{"name": "never", "mountPath": "/never"}], volumes=never))
     first = until(lambda: allocated(scene.get("resourceclaims", "moves")), "the claim is allocated", 20)
     until(lambda: scene.events("FailedMount", "stuck"), "the kubelet waits for the volume", 20)
     cluster.api.delete(scene.path("pods", "stuck"), grace_seconds=0)
-    until(lambda: not allocated(scene.get("resourceclaims", "moves")), "nobody needs the claim", 20)
+    until(lambda: not allocated(scene.get("resourceclaims", "moves")), "the claim is deallocated", 20)
     scene.apply(claim("taker"), user("taker", "taker"))
     assert [device_of(scene, daemon, "taker", "taker")] == first, "the device that is free again"
     scene.apply(user("next", "moves"))
@@ -71,7 +71,7 @@ def test_a_claim_that_was_allocated_anew(scene, daemon, cluster):
 def test_a_claim_that_was_deleted_and_recreated(scene, daemon):
     scene.apply(claim("again"), user("first", "again"))
     device_of(scene, daemon, "first", "again")
-    scene.delete("resourceclaims", "again")  # it goes with its last pod
+    scene.delete("resourceclaims", "again")  # it is deleted with its last pod
     scene.delete("pods", "first")
     scene.wait_gone("pods", "first")
     scene.wait_gone("resourceclaims", "again")

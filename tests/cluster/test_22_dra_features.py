@@ -22,7 +22,7 @@ def features(cluster, daemon, tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def free(cluster, features):
-    """No claim of an earlier test has a device, so that a refusal has the reason that a test wants."""
+    """Waits until no claim of an earlier test has a device, so that a refusal has the expected reason."""
     until(lambda: not [found for found in cluster.api.items(f"{RESOURCES}/resourceclaims") if allocated(found)], "all devices are free", 60)
 
 
@@ -109,7 +109,7 @@ def test_pools_of_several_nodes_are_left_alone(cluster, daemon, features):
         for number, where in enumerate([{"nodeSelector": of_nodes}, {"perDeviceNodeSelection": True, "devices": [{"name": "link-0", "nodeName": "node8"}]},
                                         {"allNodes": True, "devices": []}])]
     try:
-        for found in daemon.slices(DRIVER):  # so that the publisher lists and writes
+        for found in daemon.slices(DRIVER):  # makes the publisher list and write
             cluster.api.delete(f"{RESOURCES}/resourceslices/{found['metadata']['name']}")
         until(lambda: len(daemon.devices(DRIVER)) == 24, "the node's own slices are back", 20)
         now = {found["metadata"]["name"]: found["metadata"]["resourceVersion"] for found in cluster.api.slices(DRIVER)}
@@ -162,7 +162,7 @@ def test_devices_of_two_drivers_on_one_numa_node(scene, daemon, features):
 def test_a_server_without_lists_gets_the_node_as_a_number(cluster, daemon, features):
     def restart(lists: bool) -> None:
         cluster.restart_api_server({**GATES, "DRAListTypeAttributes": lists})
-        for found in daemon.slices(DRIVER):  # it keeps the lists of a slice that has some
+        for found in daemon.slices(DRIVER):  # it keeps lists in slices that have some
             cluster.api.delete(f"{RESOURCES}/resourceslices/{found['metadata']['name']}")
 
     def published(form: str) -> bool:

@@ -1,4 +1,4 @@
-"""What users of the scheduler combine with claims: gates, affinity, eviction, overhead of a runtime, jobs."""
+"""Features of the scheduler that users combine with claims: gates, affinity, eviction, overhead of a runtime, jobs."""
 
 import pytest
 
@@ -40,7 +40,7 @@ def test_a_gated_pod_holds_no_device(scene, daemon):
 
 
 def test_affinity_with_match_label_keys(scene, daemon):
-    """A pod wants to be beside the server of its own version. Until there is one, it holds no device."""
+    """A pod requires the server of its own version beside it. Until that exists, it holds no device."""
     beside = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{
         "labelSelector": {"matchLabels": {"role": "server"}}, "matchLabelKeys": ["version"], "topologyKey": HOSTNAME}]}}
     scene.apply(template("gpu", request()), claim("later"),
@@ -94,7 +94,7 @@ def test_a_runtime_class_with_overhead(scene, daemon, runtime_class):
 
 
 def test_the_pods_of_a_job_take_turns_on_one_device(scene, daemon):
-    """Two pods at a time want the same GPU: each gets it when the one before has ended and was unprepared."""
+    """Two pods at a time request the same GPU: each gets it when the previous pod has ended and was unprepared."""
     only = f"device.attributes['{DRIVER}'].index == 9"
     scene.apply(template("gpu", request(cel=only)),
                 {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "work"}, "spec": {

@@ -76,8 +76,8 @@ def test_daemon_absent_at_unprepare(scene, daemon, running):
     try:
         scene.delete("pods", "user")
         until(lambda: scene.events("FailedUnprepareDynamicResources", "user") or terminated(scene), "the container has ended", 15)
-        time.sleep(3)  # a pod that does not wait would be gone by then
-        assert scene.get("pods", "user"), "the pod ended although nobody could unprepare its claim"
+        time.sleep(3)  # a pod that does not wait would be gone then
+        assert scene.get("pods", "user"), "the pod ended although its claim could not be unprepared"
         assert daemon.cdi_files(running)
     finally:
         daemon.scale_back()
@@ -95,7 +95,7 @@ def test_daemon_pod_is_replaced_with_a_running_pod(scene, daemon, running):
     before = start_of(scene)
     slices = {item["metadata"]["uid"] for item in daemon.slices(DRIVER)}
     daemon.replace_pod()
-    assert slices == {item["metadata"]["uid"] for item in daemon.slices(DRIVER)}, "a new daemon leaves the slices as they are"
+    assert slices == {item["metadata"]["uid"] for item in daemon.slices(DRIVER)}, "a new daemon keeps the slices unchanged"
     assert start_of(scene) == before
     scene.apply(claim("later"), pod("second", [container(claims=[{"name": "gpu"}])], [use("gpu", claim="later")]))
     scene.wait_running("second", seconds=40)
@@ -104,7 +104,7 @@ def test_daemon_pod_is_replaced_with_a_running_pod(scene, daemon, running):
 
 
 def test_edit_of_the_configuration(scene, daemon, running):
-    """A running daemon follows changed values of the chart."""
+    """A running daemon applies changed values of the chart."""
     before, daemons = start_of(scene), daemon.process_ids()
     try:
         daemon.apply_running({"modules": {"mock": {"options": {"devices": ["gpu:25"]}}}})
@@ -152,7 +152,7 @@ def test_slices_deleted_by_somebody(cluster, scene, daemon, measured):
 
 
 def test_a_worker_has_a_control_group(daemon):
-    """A privileged container may make one, so what a module forks ends with its worker."""
+    """A privileged container may make control groups, so processes that a module forks end with its worker."""
     [worker] = daemon.process_ids("cardcage-worker")
     with open(f"/proc/{worker}/cgroup") as groups:
         assert re.search(r"/cardcage-[0-9a-f]{8}\.mock\.\d+$", groups.read(), re.MULTILINE)

@@ -1,5 +1,5 @@
-"""Claims that no kubelet will unprepare are released, and no others: a process may still use its device. The daemon of these tests
-looks every second."""
+"""Only claims that no kubelet will unprepare are released: a process may still use the device of any other. The
+daemon of these tests looks every second."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ from node import KUBELET_ROOT
 from scene import container, pod
 from waiting import until
 
-LOOKS = 5  # seconds in which an orphan is found and released
+LOOKS = 5  # seconds until an orphan is found and released
 
 
 @pytest.fixture(scope="module")
@@ -44,13 +44,13 @@ def claim_reads() -> int:
 
 
 def test_pod_that_cannot_end_is_deleted_by_force(cluster, scene, impatient):
-    """As a process that hangs in a driver: the API server has neither the pod nor its claim, and the node still has both."""
+    """As with a process that hangs in a driver: the API server has neither the pod nor its claim, and the node still has both."""
     scene.apply(template("one"), pod("hung", [container(claims=[{"name": "gpu"}])], [use("gpu", template="one")]))
     scene.wait_running("hung")
     [held] = scene.items("resourceclaims")
     uid = held["metadata"]["uid"]
     reads, shim = claim_reads(), shim_of("hung")
-    os.kill(shim, signal.SIGSTOP)  # nothing ends the container now
+    os.kill(shim, signal.SIGSTOP)  # the container cannot end now
     try:
         cluster.api.delete(scene.path("pods", "hung"), grace_seconds=0)
         scene.wait_gone("resourceclaims", held["metadata"]["name"])
@@ -82,7 +82,7 @@ def test_orphan_is_released(cluster, scene, impatient):
 
 
 def test_volumes_of_pods_are_not_kept_mounted(scene, daemon):
-    """The daemon sees the kubelet's folder, with what is mounted below it, and must not hold on to that."""
+    """The daemon sees the kubelet's folder and the mounts below it, and must not keep them busy."""
     scene.apply(pod("user", [container(volumeMounts=[{"name": "memory", "mountPath": "/memory"}])],
                     volumes=[{"name": "memory", "emptyDir": {"medium": "Memory"}}]))
     scene.wait_running("user")

@@ -57,7 +57,7 @@ def test_device_goes_bad_and_recovers(scene, daemon, measured):
     measured(f"device goes bad: in the pod's status after {time.monotonic() - started:.2f} s")
     assert "the bus fell off" in seen.get("message", ""), seen
     assert [line for line in daemon.log() if "device is unhealthy" in line and f"device={device}" in line and "XidError" in line]
-    assert scene.get("pods", "user")["status"]["phase"] == "Running", "NoSchedule is no reason to evict"
+    assert scene.get("pods", "user")["status"]["phase"] == "Running", "NoSchedule does not evict"
     tell(f"health {device} ok")
     until(lambda: not taints(), "the taint is gone", 10)
     scene.wait_health("user", "Healthy")

@@ -46,7 +46,7 @@ def healthy_again():
     for number in range(24):
         tell(f"health gpu-{number} ok")
         tell(f"health gpu-{number} ok cause=Link")
-        tell(f"health gpu-{number} ok cause=Ecc")  # a reset has ended it, but the next instance of the mock begins with it
+        tell(f"health gpu-{number} ok cause=Ecc")  # a reset has ended it, but the next instance of the mock starts with it
         tell(f"health gpu-{number} ok {COOL}")
 
 
@@ -105,7 +105,7 @@ def test_a_taint_keeps_new_pods_away_and_tolerating_ones_come(scene, daemon):
 def test_no_execute_evicts_and_the_tolerating_one_stays(scene, daemon):
     victim = running_with_gpu(scene, "victim")
     stays = running_with_gpu(scene, "stays", toleration("NoExecute"))
-    for device in (victim, stays):  # the statement names no taint: that of the cause's declaration counts
+    for device in (victim, stays):  # the statement names no taint: the declared one counts
         tell(f"health {device} bad cause=Broken taint=none Broken the card is broken")
     scene.wait_gone("pods", "victim", seconds=60)
     assert scene.get("pods", "stays")["status"]["phase"] == "Running"
@@ -184,7 +184,7 @@ def test_lost_heartbeats_are_unknown_and_come_back(scene, daemon):
             return scene.wait_health("user", health, seconds=2)
         until(probe, f"the kubelet says {health}", 60, every=2)
 
-    until(lambda: not json.loads(daemon.cagectl("claims", "--json")), "nobody waits for the daemon that is stopped", 60)
+    until(lambda: not json.loads(daemon.cagectl("claims", "--json")), "no claim waits for the stopped daemon", 60)
     running_with_gpu(scene, "user")
     scene.wait_health("user", "Healthy")
     [stopped] = daemon.process_ids()

@@ -12,7 +12,7 @@ from mock import DRIVER
 
 
 def what(event: dict) -> tuple:
-    """What a rule grants: a verb on a resource."""
+    """The grant of a rule: a verb on a resource."""
     return event["verb"], *(event.get("objectRef", {}).get(key) for key in ("apiGroup", "resource", "subresource", "namespace"))
 
 
@@ -21,7 +21,7 @@ def decision(event: dict) -> str | None:
 
 
 def test_no_request_of_the_daemon_was_refused(daemon):
-    """Finds access rules that are too tight, even if a retry or a fallback hid the refusal. Requests by impersonation are
+    """Finds access rules that are too strict, even if a retry or a fallback hid the refusal. Requests by impersonation are
     left out: test_10_access.py provokes refusals on purpose.
 
     A server that has just started does not know all roles and bindings yet, and forbids what it allows a moment later. It

@@ -28,7 +28,7 @@ def links(cluster, daemon):
 
 @pytest.fixture(autouse=True)
 def free(daemon, links):
-    """No claim of an earlier test has a share."""
+    """Waits until no claim of an earlier test has a share."""
     def holders() -> list[str]:
         claims = daemon.api.items(f"{RESOURCES}/resourceclaims")
         return [found["metadata"]["name"] for found in claims if any(result["driver"] == DRIVER for result in results(found))]
@@ -36,7 +36,7 @@ def free(daemon, links):
 
 
 def part(bandwidth: str = "", name: str = "link") -> dict:
-    """A request for so much of the link, or for the default."""
+    """A request for an amount of the link, or for the default."""
     wanted = request(name, device_class=CLASS)
     if bandwidth:
         wanted["exactly"]["capacity"] = {"requests": {"bandwidth": bandwidth}}
@@ -97,7 +97,7 @@ def test_two_pods_share_one_device(scene, daemon, links):
         shares[result["shareID"]] = found["metadata"]["uid"]
     assert len(shares) == 2, "each claim has a share of its own"
 
-    # The end of one share leaves the other as it is, also if the daemon was killed in between.
+    # The end of one share leaves the other unchanged, even if the daemon was killed in between.
     daemon.kill()
     first, second = shares.values()
     scene.delete("pods", "default")
@@ -107,7 +107,7 @@ def test_two_pods_share_one_device(scene, daemon, links):
 
 
 def test_two_shares_in_one_claim(scene, daemon, links):
-    """A claim may have the same device twice. Its lists name both shares in each container: nobody tells the driver which one
+    """A claim may have the same device twice. Its lists name both shares in each container: the driver does not learn which one
     a container takes."""
     scene.apply(claim("pair", part("50G", "small"), part("200G", "large")), pod("user", [
         container(name, claims=[{"name": "link", "request": name}]) for name in ("small", "large")], [use("link", claim="pair")]))

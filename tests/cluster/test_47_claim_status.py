@@ -1,4 +1,4 @@
-"""What modules state of a claim's devices: entries in its status (KEP-4817), and files in containers (KEP-5304)."""
+"""Modules' statements about a claim's devices: entries in its status (KEP-4817), files in containers (KEP-5304)."""
 
 import json
 from pathlib import Path
@@ -29,7 +29,7 @@ def release(**more) -> dict:
 
 @pytest.fixture(scope="module")
 def ports(cluster, daemon):
-    """Adds a module that states something of its devices, without the right to write it; removes it afterwards."""
+    """Adds a module that makes statements about its devices, without the right to write them; removes it afterwards."""
     with changed_release(cluster, daemon, release()):
         until(lambda: daemon.devices(DRIVER), "the ports are published", 20)
         yield
@@ -68,7 +68,7 @@ def objects(stream: str) -> list[dict]:
 
 
 def test_a_pod_starts_without_the_right_to_state_anything(scene, daemon, ports, request):
-    """The daemon says what it lacks, and writes the status once it may."""
+    """The daemon names the missing right, and writes the status once it may."""
     scene.apply(claim("port", _port()), user("early", use("port", claim="port")))
     scene.wait_running("early")
     until(lambda: condition(daemon)["state"] == "refused", "the daemon shows that it may not write", 10)
@@ -84,7 +84,7 @@ def _port(name: str = "port") -> dict:
 
 
 def test_users_see_the_entry_until_the_claim_is_unprepared(scene, daemon, granted):
-    """An entry of somebody else stays, though the claim outlives its pod."""
+    """Another writer's entry stays, though the claim outlives its pod."""
     scene.apply(claim("mixed", _port(), requested("gpu")), user("user", use("mixed", claim="mixed")))
     scene.wait_running("user")
     [entry] = wait_entries(scene, "mixed")

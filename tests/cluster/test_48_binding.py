@@ -1,4 +1,4 @@
-"""Devices that are made ready before a pod gets them (KEP-5007): the scheduler waits for what the module says."""
+"""Devices that are made ready before a pod gets them (KEP-5007): the scheduler waits for the module's conditions."""
 
 import json
 
@@ -14,8 +14,8 @@ from waiting import until
 FABRIC = "fabric.mock.cardcage.dev"  # gpu-0 cannot be attached, gpu-1 can within seconds
 SLOW = "slow.mock.cardcage.dev"      # attaching nic-0 takes longer than the scheduler waits
 ATTACHED, FAILED = "mock.cardcage.dev/Attached", "mock.cardcage.dev/AttachFailed"
-# The scheduler keeps the device of a pod that was deleted while it waited until the time-out in node.py, and does not try other
-# pods again when it gives the device back. So each test of the slow module has a device of its own.
+# The scheduler keeps the device of a pod that was deleted while it waited until the time-out in node.py, and does not
+# retry other pods when it gives the device back. So each test of the slow module has a device of its own.
 
 
 def binding_module(name: str, devices: str, time: str, driver: str) -> dict:
@@ -34,7 +34,7 @@ def fabric(cluster, daemon):
 
 @pytest.fixture(autouse=True)
 def free(daemon, fabric):
-    """No claim of an earlier test has a device."""
+    """Waits until no claim of an earlier test has a device."""
     def holders() -> list[str]:
         claims = daemon.api.items(f"{RESOURCES}/resourceclaims")
         return [found["metadata"]["name"] for found in claims if any(result["driver"] in (FABRIC, SLOW) for result in results(found))]
@@ -42,7 +42,7 @@ def free(daemon, fabric):
 
 
 def held(module: str) -> list[str]:
-    """What the module holds: "gpu-1@<claim uid>"."""
+    """The devices that the module holds: "gpu-1@<claim uid>"."""
     return sorted(path.name for path in (STATE / f"mock-{module}").glob("*"))
 
 
@@ -51,7 +51,7 @@ def results(found: dict | None) -> list[dict]:
 
 
 def conditions(scene: Scene, name: str) -> dict[str, dict]:
-    """What the daemon states of the only device of the claim, by type."""
+    """The daemon's conditions of the only device of the claim, by type."""
     devices = (scene.get("resourceclaims", name) or {}).get("status", {}).get("devices", [])
     return {condition["type"]: condition for device in devices for condition in device["conditions"]}
 
@@ -66,7 +66,7 @@ def start(scene: Scene, name: str, driver: str, cel: str = "") -> None:
 
 
 def wait_begun(scene: Scene, name: str, module: str) -> str:
-    """Returns the UID of the claim once the module has begun to make its device ready."""
+    """Returns the UID of the claim once the module has started to make its device ready."""
     until(lambda: statuses(scene, name).get(ATTACHED) == "False", f"the device of {name} is being attached", 30)
     uid = scene.get("resourceclaims", name)["metadata"]["uid"]
     assert [hold.split("@")[1] for hold in held(module)] == [uid]
@@ -109,7 +109,7 @@ def test_a_pod_waits_until_its_device_is_ready(scene, daemon):
 
 
 def test_a_claim_that_is_given_up_is_released(scene, daemon):
-    """The pod is deleted while it waits: nobody prepares the claim, so no kubelet unprepares it."""
+    """The pod is deleted while it waits: its claim is never prepared, so no kubelet unprepares it."""
     start(scene, "impatient", SLOW)
     wait_begun(scene, "impatient", "slow")
     scene.delete("pods", "impatient")
@@ -125,14 +125,14 @@ def test_a_claim_that_waits_outlives_the_daemon(scene, daemon):
     assert state_of(daemon, uid) == "binding"
     assert [hold.split("@")[1] for hold in held("slow")] == [uid]
 
-    # What the daemon had begun before its end is released after it.
+    # A device that the daemon began to attach before its end is released afterwards.
     scene.delete("pods", "survivor")
     scene.wait_gone("pods", "survivor")
     until(lambda: not held("slow"), "the module has released the device", 30)
 
 
 def test_the_scheduler_gives_up_and_tries_again(scene):
-    """After its bindingTimeout, see node.py, the scheduler deallocates the device and begins anew."""
+    """After its bindingTimeout, see node.py, the scheduler deallocates the device and starts again."""
     start(scene, "hopeless", SLOW)
     wait_begun(scene, "hopeless", "slow")
     first = scene.get("resourceclaims", "hopeless")["status"]["allocation"]["allocationTimestamp"]

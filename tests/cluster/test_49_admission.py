@@ -36,7 +36,7 @@ def device_class(name: str, driver: str, parameters: dict) -> dict:
 
 
 def refusal(api: Api, driver: str, parameters: dict, kind: str, version: str = "v1") -> str:
-    """Why the API server refuses an object with the parameters; empty if it accepts it. Nothing is stored."""
+    """The API server's refusal of an object with the parameters; empty if it accepts it. The object is not stored."""
     root = f"/apis/resource.k8s.io/{version}"
     devices = {"requests": [], "config": config(driver, parameters)}
     where, spec = {
@@ -55,7 +55,7 @@ def refusal(api: Api, driver: str, parameters: dict, kind: str, version: str = "
 
 @contextmanager
 def applied(api: Api, policies: str, *drivers: str) -> Iterator[None]:
-    """Applies the policies and waits until the API server follows them; removes them afterwards."""
+    """Applies the policies and waits until the API server enforces them; removes them afterwards."""
     kubectl("apply", "-f", "-", stdin=policies)
     try:
         for driver in drivers:
@@ -85,7 +85,7 @@ def test_the_module_has_a_policy_for_each_driver(daemon, printed):
 
 @pytest.mark.parametrize("name, driver", [("mock", DRIVER), ("every_parameter", EVERY_DRIVER)])
 def test_the_api_server_judges_the_table(cluster, printed, name, driver):
-    """An expression that cannot be evaluated would let everything pass; here it refuses everything."""
+    """An expression that cannot be evaluated would accept every object; here it refuses every object."""
     if name != "mock":
         build = build_folder()
         printed = subprocess.run([build / "bin/cagectl", "module", "admission", "--file", build / f"test-modules/{name}.so",
@@ -131,7 +131,7 @@ def test_the_daemon_prepares_what_the_policy_accepts(scene, daemon, policy):
 
 
 def test_objects_from_before_stay_editable(scene, cluster, printed):
-    """What is stored may break the policy. Only a change of the configuration is judged."""
+    """A stored object may break the policy. Only a change of the configuration is judged."""
     made = device_class("from-before", DRIVER, BAD)
     wrong = template("from-before", request())
     wrong["spec"]["spec"] = claim_spec(parameters=BAD)

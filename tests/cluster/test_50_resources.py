@@ -1,4 +1,4 @@
-"""Pods with resources.limits: what their containers get through the device-plugin API, and the errors if they get nothing."""
+"""Pods with resources.limits: the edits of their containers through the device-plugin API, and the errors if there are none."""
 
 import pytest
 
@@ -97,7 +97,7 @@ def test_more_than_one_share_is_refused(scene, daemon):
 
 
 def test_more_than_there_are(scene, daemon):
-    """The scheduler holds such a pod back, and the kubelet rejects one that gets past it. Both texts are theirs."""
+    """The scheduler holds such a pod back, and the kubelet rejects one that bypasses it. Both texts are Kubernetes'."""
     scene.apply(pod("patient", [container(limits={FPGA: 9})]), pod("forced", [container(limits={FPGA: 9})], nodeName=NODE))
     [text, *_] = until(lambda: scene.events("FailedScheduling", "patient"), "the scheduler reports why", 15)
     assert f"Insufficient {FPGA}" in text
@@ -155,7 +155,7 @@ def test_device_is_unplugged_while_a_pod_has_it(cluster, scene, daemon):
 
 
 def test_who_has_a_device_is_known_until_the_pod_is_gone(scene, daemon):
-    """No call tells the daemon that a pod is gone: it lists the kubelet's pods, and decides from several lists."""
+    """The daemon gets no call when a pod is gone: it lists the kubelet's pods, and decides from several lists."""
     scene.apply(pod("holder", [container(limits={FPGA: 1})]))
     scene.wait_running("holder")
     pod_name = f"{scene.namespace}/holder"

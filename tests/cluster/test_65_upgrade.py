@@ -26,7 +26,8 @@ def image(daemon) -> str:
 def test_upgrade_and_rollback_under_a_stream_of_pods(cluster, scene, daemon, upgrade, measured, kind):
     scene.apply(template("one"))
     wait_allocatable(cluster.api, seconds=30)
-    # The stream is slow, so a device is always free: a pod that waits for a device would miss the gap between two daemons.
+    # The stream is slow, so a device is always free: a pod that waits for a device would miss the gap between two
+    # daemons.
     source = {"template": "one", "kind": "gpu"} if kind == "claims" else {"resource": FPGA, "every": 0.5}
     with Stream(scene, **source) as stream:
         time.sleep(1)

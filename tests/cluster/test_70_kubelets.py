@@ -16,7 +16,7 @@ from waiting import until
 def kubelet(cluster, daemon, request):
     started = time.time()
     cluster.use_kubelet(request.param, "single-numa-node")
-    wait_listed(started)  # until then the API server shows what the previous kubelet had
+    wait_listed(started)  # until then the API server shows the previous kubelet's amounts
     wait_allocatable(cluster.api)
     yield request.param
     if request.param == [*KUBELETS][-1]:

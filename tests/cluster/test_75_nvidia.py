@@ -1,4 +1,4 @@
-"""NVIDIA GPUs (docs/nvidia.md): the module on a node with three H100, which a fake driver pretends (tests/fakes/nvml)."""
+"""NVIDIA GPUs (docs/nvidia.md): the module on a node with three H100, which a fake driver simulates (tests/fakes/nvml)."""
 
 import subprocess
 from pathlib import Path
@@ -16,7 +16,7 @@ from waiting import until
 
 DRIVER = "gpu.nvidia.com"
 CLASS, MIG_CLASS = DRIVER, "mig.nvidia.com"
-SERVICES = "/sys/fs/cgroup/systemd/cardcage"  # where a node with cgroup v1 keeps processes
+SERVICES = "/sys/fs/cgroup/systemd/cardcage"  # a node with cgroup v1 keeps processes here
 RESOURCE = "nvidia.com/gpu"           # gpu-2, through the device-plugin API
 MIG_RESOURCE = "nvidia.com/mig-{profile}"  # instances of gpu-2
 CLAIMED_RESOURCE = "nvidia.com/h100"  # any other GPU, through a claim that the scheduler makes
@@ -56,7 +56,7 @@ def uuid(gpu: int) -> str:
 
 @pytest.fixture(scope="module")
 def configure(cluster, daemon):
-    """The function that gives the daemon a module for the fake GPUs. The shipped daemon is restored afterwards."""
+    """A function that configures a module for the fake GPUs. The shipped daemon is restored afterwards."""
     fake("create", "h100", "3", "580.65.06")
     for options in (["--bind", ROOT, ROOT], ["--make-shared", ROOT]):
         subprocess.run(["mount", *options], check=True)
@@ -179,7 +179,7 @@ def test_container_gets_the_driver(scene, gpus):
 
 @pytest.fixture(scope="module")
 def real_libcuda(gpus):
-    """The fake driver's libcuda is a text; a loader wants a library."""
+    """The fake driver's libcuda is a text, but a loader needs a library."""
     library = ROOT / "driver/usr/lib64/libcuda.so.580.65.06"
     before = library.read_bytes()
     library.write_bytes(libcuda("the node's"))
@@ -195,7 +195,7 @@ def real_libcuda(gpus):
     {"whose": "the image's", "compat": "595.10.02"},
     {"whose": "the image's", "compat": "595.10.02", "baked": False}], ids=str)
 def test_programs_find_libcuda(scene, real_libcuda, image):
-    """By its SONAME and in the list of ldconfig, also in images that have an older one in their cache; a newer one is theirs."""
+    """By its SONAME and in the list of ldconfig, even in images with an older one in their cache; a newer one is the image's."""
     options = dict(image)
     whose, read_only = options.pop("whose"), options.pop("read_only", False)
     load_glibc_image("cardcage.test/glibc:1", **options)
@@ -240,7 +240,7 @@ def test_time_slices(scene, gpus):
 
 
 def test_mps(scene, gpus):
-    """The pods of a claim share its GPU, and memory with the control daemon; nobody else sees that memory."""
+    """The pods of a claim share its GPU, and memory with the control daemon; no other process sees that memory."""
     scene.apply(gpu_claim("mps", sharing={"strategy": "MPS", "mpsConfig": {"defaultActiveThreadPercentage": 40}}),
                 gpu_claim("plain"), user("first", "mps"), user("second", "mps"), user("other", "plain"))
     scene.wait_running("first", "second", "other")
@@ -294,7 +294,7 @@ def test_extended_resources(scene, gpus):
 
 
 def test_lost_gpus(cluster, scene, daemon, gpus):
-    """New pods stay away from them until they respond again."""
+    """New pods avoid lost GPUs until they respond again."""
     def taints() -> list[str]:
         return [taint["key"] for taint in published(daemon)["gpu-0"].get("taints", [])]
 
@@ -320,7 +320,7 @@ def test_lost_gpus(cluster, scene, daemon, gpus):
 
 
 def test_xid_in_the_pod_status(scene, daemon, gpus):
-    """A running pod learns of the fault and of its end, and new pods stay away meanwhile."""
+    """The status of a running pod shows the fault and its end, and new pods avoid the GPU meanwhile."""
     def taints() -> list[str]:
         return [f"{taint['key']}={taint.get('value', '')}" for taint in published(daemon)["gpu-0"].get("taints", [])]
 
@@ -347,7 +347,7 @@ def test_xid_in_the_pod_status(scene, daemon, gpus):
 
 
 def test_driver_upgrade(scene, daemon, gpus):
-    """A quiesced module lets go of the driver, so that it can be replaced while pods run; the next pod gets the new one."""
+    """A quiesced module releases the driver, which can be replaced while pods run; the next pod gets the new one."""
     def held() -> int:
         maps = (path.read_text() for path in (Path(f"/proc/{pid}/maps") for pid in daemon.process_ids("cardcage-worker")))
         return sum("libnvidia-ml.so" in text for text in maps)
@@ -399,7 +399,7 @@ def test_a_resource_for_each_profile(cluster, scene, gpus):
 
 
 def test_partitions_of_the_administrator(scene, daemon, gpus):
-    """Instances that exist are devices, and the GPU in MIG mode is none."""
+    """Existing instances are devices, and the GPU in MIG mode is not."""
     fake("mig-mode", "1", "on")
     instance = fake("create-instance", "1", "9", "0").strip()
     try:
@@ -417,7 +417,7 @@ def test_partitions_of_the_administrator(scene, daemon, gpus):
 
 
 def test_shares_of_memory(scene, shares):
-    """Two pods with amounts share a GPU. There is no room for a third, and none for a claim that names no amount."""
+    """Two pods with amounts share a GPU. A third pod does not fit, nor does a claim that names no amount."""
     def of_gpu_0(name: str, memory: str = "") -> dict:
         made = gpu_claim(name, cel=f"{of('uuid')} == '{uuid(0)}'")
         if memory:
@@ -453,7 +453,7 @@ def test_example_of_a_partition(scene, partitions):
 
 
 def test_partitions_are_made_for_claims(scene, daemon, partitions):
-    """Four pods share a GPU. A pod that wants all of it waits until they are gone."""
+    """Four pods share a GPU. A pod that requests all of it waits until they are gone."""
     mine = f"{of('profile')} == '1g.10gb' && {of('parentUUID')} == '{uuid(0)}'"
     names = [f"user-{number}" for number in range(4)]
     scene.apply(template("mig", request(cel=mine, device_class=MIG_CLASS)),
@@ -476,7 +476,7 @@ def test_partitions_are_made_for_claims(scene, daemon, partitions):
 @pytest.mark.parametrize("step", ["nvmlDeviceSetMigMode", "nvmlDeviceCreateGpuInstanceWithPlacement",
                                   "nvmlGpuInstanceCreateComputeInstance", "nvmlComputeInstanceGetInfo_v2"])
 def test_death_while_a_partition_is_made(scene, daemon, partitions, step):
-    """Whatever was done before the daemon and its workers died is found again, and undone with the claim."""
+    """Changes from before the death of the daemon and its workers are found again, and undone with the claim."""
     before = int(fake("calls", step))
     fake("hang", step)
     try:
@@ -487,7 +487,7 @@ def test_death_while_a_partition_is_made(scene, daemon, partitions, step):
     finally:
         fake("release")
     daemon.wait_serving()
-    kubectl("annotate", f"--namespace={scene.namespace}", "pod", "user", "retry=now")  # or the kubelet does it within a minute or two
+    kubectl("annotate", f"--namespace={scene.namespace}", "pod", "user", "retry=now")  # otherwise the kubelet retries after a minute or two
     scene.wait_running("user", seconds=60)
     assert [(gpu, profile) for gpu, profile, *_ in instances()] == [("0", "14")]
     scene.delete("pods", "user")

@@ -1,4 +1,4 @@
-"""FPGAs (docs/fpga.md): the module on a node with three cards, which a fake kernel pretends (tests/fakes/fpga)."""
+"""FPGAs (docs/fpga.md): the module on a node with three cards, which a fake kernel simulates (tests/fakes/fpga)."""
 
 import hashlib
 import json
@@ -68,7 +68,7 @@ def loaded() -> dict[tuple[str, int], str]:
 
 
 def done(what: str) -> list[str]:
-    """What was done to the hardware: done("FME_PORT_PR")."""
+    """The changes of the hardware: done("FME_PORT_PR")."""
     return [line for line in fake("log").splitlines() if line.startswith("ioctl ") and line.endswith(what)]
 
 
@@ -123,7 +123,7 @@ def module(cluster, daemon, served):
 
 @pytest.fixture
 def cards(daemon, module):
-    """No claim holds a card, and each has the function of the start."""
+    """Waits until no claim holds a card, and each has its first function."""
     wait_released(daemon)
     for (card, number), function in AT_FIRST.items():
         fake("afu", card, str(number), function)
@@ -161,7 +161,7 @@ def user(name: str, claimed: str) -> dict:
 
 
 def retry(scene, name: str = "user") -> None:
-    """The kubelet tries a pod again that has changed; by itself it would wait for a minute or two."""
+    """Makes the kubelet retry the pod, by a change; by itself it would wait for a minute or two."""
     kubectl("annotate", f"--namespace={scene.namespace}", "--overwrite", "pod", name, "retry=now")
 
 
@@ -188,7 +188,7 @@ def workers(daemon) -> list[int]:
 
 
 def hold_programming(scene, *objects: dict) -> None:
-    """Applies objects that begin to program a card, which goes on until fake("release")."""
+    """Applies objects that start to program a card, which lasts until fake("release")."""
     fake("hold")
     scene.apply(*objects)
     until(lambda: fake("programming") == "1\n", "a card is being programmed", 30)
@@ -242,7 +242,7 @@ def test_two_pods_program_two_regions_of_a_card(scene, daemon, cards):
 
 
 def refused(scene) -> str:
-    """The text of the pod's event. Nothing was programmed, and the card is as good as before."""
+    """The text of the pod's event. The card was not programmed, and is unchanged."""
     [text, *_] = until(lambda: scene.events("FailedPrepareDynamicResources", "user"), "the event about the claim", 30)
     assert not done("FME_PORT_PR") and loaded() == AT_FIRST, text
     return text
@@ -286,7 +286,7 @@ def test_bitstream_that_is_not_there_is_refused(scene, daemon, cards):
 
 @pytest.fixture
 def neighbour(scene, cards):
-    """A pod on another region of the card. It must not notice what happens to the rest."""
+    """A pod on another region of the card. It must not notice changes of the other regions."""
     mine = f"{of('type')} == 'port' && {of('card')} == '{FOUR_PORTS}' && {of('portId')} == 3"
     scene.apply(fpga_claim("neighbour", mine), user("neighbour", "neighbour"))
     scene.wait_running("neighbour")
@@ -299,7 +299,7 @@ def neighbour(scene, cards):
 
 
 def test_health_in_the_pod_status(scene, daemon, cards):
-    """A running pod learns of errors of its port and of their end, and new pods stay away meanwhile. Heat is told, and takes nothing away."""
+    """The status of a running pod shows errors of its port and their end, and new pods avoid it meanwhile. Heat is reported without effect."""
     scene.apply(fpga_claim("one", f"{of('type')} == 'port' && {of('card')} == '{N3000}'"), user("user", "one"))
     scene.wait_running("user")
     scene.wait_health("user", "Healthy")
@@ -334,7 +334,7 @@ def begin_to_program(scene) -> None:
 
 
 def assert_others_are_served(scene, daemon) -> None:
-    """Pods get the other cards, and somebody looks at their health."""
+    """Pods get the other cards, and their health is checked."""
     scene.apply(fpga_claim("other", f"{of('type')} == 'port' && {of('card')} == '{N3000}'"), user("other", "other"))
     scene.wait_running("other")
     fake("set-error", N3000, "0", "0x1")
@@ -352,7 +352,7 @@ def assert_programmed(scene, daemon, times: int) -> None:
 
 
 def test_daemon_dies_while_it_programs(scene, daemon, cards, neighbour):
-    """Nobody knows what the region has, until it is programmed anew."""
+    """The content of the region is unknown until it is programmed again."""
     begin_to_program(scene)
     daemon.kill_and_see_start()
     fake("release")  # the kernel ends the worker once it has ended the ioctl
@@ -364,7 +364,7 @@ def test_daemon_dies_while_it_programs(scene, daemon, cards, neighbour):
 
 
 def test_worker_dies_while_it_programs(scene, daemon, cards, neighbour):
-    """The kernel goes on, and meanwhile the region is nobody's."""
+    """The kernel keeps programming, and meanwhile no claim can get the region."""
     begin_to_program(scene)
     [old] = workers(daemon)
     os.kill(old, signal.SIGKILL)
@@ -380,7 +380,7 @@ def test_worker_dies_while_it_programs(scene, daemon, cards, neighbour):
 
 
 def test_module_is_upgraded_while_it_programs(scene, daemon, cards, neighbour):
-    """The old build ends what it has begun, and the new one serves everything else."""
+    """The old build finishes its work, and the new one serves everything else."""
     begin_to_program(scene)
     [old] = workers(daemon)
     build = MODULE_FILE.with_suffix(".next")

@@ -177,7 +177,7 @@ def test_two_pods_reach_each_other_and_never_share(scene, nics):
     scene.wait_running("user0", "user1")
     pings(scene, "user0", "10.77.0.21")
     pings(scene, "user1", "10.77.0.20")
-    # A claim is for several pods, the interface is not.
+    # Several pods may share a claim, but not the interface.
     scene.apply(user("second", "nic0"))
     [text, *_] = until(lambda: [e for e in scene.events("Failed", "second") + scene.events("FailedCreatePodSandBox", "second") if "interface" in e],
                        "the event says why", 40)
@@ -198,7 +198,7 @@ def test_daemon_killed_and_away(scene, daemon, nics):
     scene.wait_running("user")
     daemon.kill()
     pings(scene, "user")
-    assert "nic-nic0" in interfaces(daemon), "a device that a pod has stays one"
+    assert "nic-nic0" in interfaces(daemon), "a device that a pod has stays a device"
     daemon.scale_to_nothing()
     try:
         kill_container(scene, "user")
@@ -217,7 +217,7 @@ def of_another_sandbox(file: Path) -> None:
 
 @pytest.mark.parametrize("spoil", [Path.unlink, of_another_sandbox])
 def test_no_container_starts_without_its_device(scene, daemon, nics, spoil):
-    """As if the daemon had been killed between the sandbox and the attach, and as if the number of a namespace were used again."""
+    """As after a kill of the daemon between the sandbox and the attach, and with a reused number of a namespace."""
     scene.apply(nic_claim("nic", "nic0", name="net1", addresses=["10.77.0.10/24"]), user("user", "nic", restartPolicy="Always"))
     scene.wait_running("user")
     daemon.scale_to_nothing()
@@ -242,7 +242,7 @@ def test_pod_on_the_network_of_the_node_is_refused(scene, nics):
 
 
 def wait_file(folder: Path, files: str, what: str) -> None:
-    """Looks every millisecond: the next step of the pod's start is not far."""
+    """Checks every millisecond, because the next step of the pod's start follows soon."""
     until(lambda: any(folder.glob(files)), what, 30, every=0.001)
 
 
@@ -251,14 +251,14 @@ def test_daemon_killed_while_a_pod_starts(scene, daemon, nics, moment, folder, f
     scene.apply(nic_claim("nic", "nic0", name="net1", addresses=["10.77.0.10/24"]), user("user", "nic"))
     wait_file(folder, files, f"the claim is {moment}")
     daemon.kill()
-    # A pod whose claim could not be prepared would be tried again after a minute or two, or when it changes.
+    # A pod whose claim could not be prepared would be retried after a minute or two, or when it changes.
     kubectl("annotate", f"--namespace={scene.namespace}", "pod", "user", "retry=now")
     scene.wait_running("user", seconds=60)
     pings(scene, "user")
 
 
 def test_runtime_that_gives_up_on_the_plugin(scene, daemon, nics):
-    """The daemon is too slow for the runtime, which goes on with the pod: its container waits for the device."""
+    """The daemon is too slow for the runtime, which continues with the pod: its container waits for the device."""
     scene.apply(nic_claim("nic", "nic0", name="net1", addresses=["10.77.0.10/24"]), user("user", "nic"))
     wait_file(CDI, OUR_FILES, "the claim is prepared")
     [pid] = daemon.process_ids()
@@ -284,7 +284,8 @@ def test_runtime_restarts(cluster, scene, daemon, nics):
     kill_container(scene, "user")
     scene.wait_running("user")
     pings(scene, "user")
-    # containerd does not tell plugins of the end of a sandbox that began before its own start (2.2), so the veth ends with the pod.
+    # containerd does not tell plugins about the end of a sandbox that began before its own start (2.2), so the veth
+    # ends with the pod.
     scene.delete("pods", "user")
     scene.wait_gone("pods", "user")
     until(lambda: not list(CDI.glob(OUR_FILES)), "the claim is released", 30)

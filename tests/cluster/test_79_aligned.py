@@ -104,7 +104,7 @@ def test_a_card_on_a_root_port_has_no_switch(daemon, machine):
 
 @pytest.fixture
 def verbs_node():
-    """Where the card's driver would make one: a node that reads as empty."""
+    """Makes a node that reads as empty, in the place of the card driver's node."""
     NODE.parent.mkdir(exist_ok=True)
     os.mknod(NODE, stat.S_IFCHR | 0o666, os.makedev(1, 3))
     yield
@@ -131,7 +131,7 @@ def test_example(scene, daemon, machine, verbs_node):
 
 
 def test_a_container_with_rdma_may_lock_memory(scene, daemon, machine, verbs_node):
-    """The runtime lets containers lock less, and CDI has no word for it."""
+    """The runtime lets containers lock less, and CDI has no field for it."""
     wanted = LOCKED_MEMORY_MIB + 2
     made = claim("rdma", request("nic", device_class=NIC_CLASS, cel=f"device.attributes['{NIC_DRIVER}'].rdma"))
     made["spec"]["devices"]["config"] = [{"opaque": {"driver": NIC_DRIVER, "parameters": {

@@ -28,7 +28,7 @@ def many(cluster, daemon, measured):
 
 
 def test_many_devices(scene, daemon, many):
-    """Everything else is served as before."""
+    """The other modules are served as before."""
     scene.apply(claim("gpu"), pod("some", [container(claims=[{"name": "gpu"}], limits={LANE: 64, FPGA: 1})], [use("gpu", claim="gpu")]),
                 pod("one", [container(limits={LANE: 1})]))
     scene.wait_running("some", "one")

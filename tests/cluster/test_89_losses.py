@@ -1,4 +1,4 @@
-"""How the chaos judges a pod that did not succeed; without a cluster."""
+"""The chaos' judgement of a pod that did not succeed; without a cluster."""
 
 import time
 from unittest.mock import Mock

@@ -68,7 +68,7 @@ def test_chaos(cluster, scene, daemon, measured):
         with chaos:
             with Stream(scene, template="one", kind="gpu", every=1) as claims, Stream(scene, FPGA, every=1) as resources:
                 chaos.run(SECONDS)
-                time.sleep(RESTART_GRACE + 2)  # each new pod makes the kubelet write down which devices it has
+                time.sleep(RESTART_GRACE + 2)  # each new pod makes the kubelet write the checkpoint of its devices
             claims_lost, resources_lost = losses(scene, claims), losses(scene, resources)
             until(lambda: all(outage.ended < math.inf for outage in chaos.outages), "the kubelet has all devices again", 60)
     finally:

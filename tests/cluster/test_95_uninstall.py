@@ -1,4 +1,4 @@
-"""The release is uninstalled: nothing of it is left in the cluster, and on the node only what docs/install.md names."""
+"""The release is uninstalled: the cluster keeps none of its objects, and the node only what docs/install.md names."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from waiting import until
 
 KINDS = ("clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings,deviceclasses,"
          "prioritylevelconfigurations,flowschemas")
-WIPE = 60  # the kubelet deletes the slices of a driver half a minute after it is gone
+WIPE = 60  # the kubelet deletes the slices of a driver half a minute after the driver is gone
 
 
 @pytest.fixture(scope="module", autouse=True)

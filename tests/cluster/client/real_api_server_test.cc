@@ -1,5 +1,4 @@
-// Tests the API client against a real kube-apiserver over HTTP/2, which no fake replaces.
-//
+// The API client against a real kube-apiserver over HTTP/2, which no fake replaces.
 // It writes ResourceSlices, so it never uses $KUBECONFIG: the caller names the cluster.
 #include <gmock/gmock.h>
 #include <netinet/in.h>
@@ -178,7 +177,7 @@ TEST_F(RealApiServerTest, TheStatusOfDevicesIsForOneClaimOnly) {
     return run(
         api->apply_claim_status({"default", name, std::move(of)}, StatusOwner(kDriver), std::move(devices), soon()));
   };
-  EXPECT_TRUE(apply(uid, {})) << "nothing is owned, so nothing is removed";
+  EXPECT_TRUE(apply(uid, {})) << "no entry is owned, so none is removed";
   EXPECT_EQ(apply("00000000-0000-4000-8000-000000000000", {}).error().code, Code::kAborted);
   const Status unallocated = apply(uid, {{.driver = kDriver, .pool = node, .device = "x"}});
   ASSERT_FALSE(unallocated);

@@ -1,4 +1,4 @@
-// The plugin against the library that containerd and CRI-O use, which no fake proves.
+// The plugin against the library of containerd and CRI-O, which no fake replaces.
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -23,7 +23,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-// The program nri-runtime, which takes orders line by line.
+// The program nri-runtime, which executes commands line by line.
 class RealRuntime {
  public:
   explicit RealRuntime(const std::string& socket) {
@@ -51,7 +51,7 @@ class RealRuntime {
     std::fclose(answers_);
   }
 
-  // What it prints: "ok" or an error; nothing if it has ended.
+  // Returns its output: "ok" or an error; empty if it has ended.
   std::string order(const std::string& line) {
     std::fputs((line + "\n").c_str(), orders_);
     std::fflush(orders_);
@@ -69,7 +69,7 @@ class RealRuntime {
 class RealNriRuntimeTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    ::signal(SIGPIPE, SIG_IGN);  // a runtime that has ended reads no orders
+    ::signal(SIGPIPE, SIG_IGN);  // a runtime that has ended reads no commands
     begin();
   }
   void begin() {
@@ -113,7 +113,7 @@ class RealNriRuntimeTest : public ::testing::Test {
   LiveCore core;
   std::unique_ptr<NriPlugin> plugin;
   std::atomic<bool> ended = false;
-  // Only while no order is open.
+  // Use these only while no command is running.
   std::vector<RuntimeSandbox> running, events;
   std::string error;
   Duration delay{};
@@ -154,7 +154,7 @@ TEST_F(RealNriRuntimeTest, AnErrorFailsThePodWithItsText) {
   const auto runtime = start_runtime();
   wait_until_connected();
   runtime->order("pod a default web -");
-  // Longer than the buffer with which the library reads.
+  // The message exceeds the library's read buffer.
   error = "interface 'eth9' is gone " + std::string(12'000, 'x');
   EXPECT_EQ(runtime->order("run a"), "rpc error: code = FailedPrecondition desc = cardcage: " + error);
   error.clear();
