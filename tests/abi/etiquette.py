@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""etiquette.py MODULE.so...: checks the rules in abi/RULES.md that a file can show: one export [R1], and no import of
+"""etiquette.py MODULE.so...: checks the rules in abi/RULES.md that a file reveals: one export [R1], and no import of
 functions that a guest in the host's process must not call [R9]."""
 
 import re

@@ -77,7 +77,7 @@ def same(old, new):
 
 
 def judge(name, old, new):
-    """Describes the change in one record and says whether an older module still works."""
+    """Describes the change in one record, and whether an older module still works."""
     if new is None:
         return f"BREAKS [R2]: {name} is missing"
     if old is None:

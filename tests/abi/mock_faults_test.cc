@@ -27,7 +27,7 @@ std::size_t threads() {
       std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator()));
 }
 
-// Numbers of open descriptors with and without FD_CLOEXEC.
+// The numbers of open descriptors with and without FD_CLOEXEC.
 std::pair<std::size_t, std::size_t> descriptors() {
   std::pair<std::size_t, std::size_t> found;
   for (int fd = 0; fd < 256; ++fd) {
@@ -251,7 +251,7 @@ TEST(MockScript, ABadLineIsRefusedAtCreate) {
 TEST(MockScript, ARunningModuleIsDrivenThroughTheFile) {
   const ScratchFolder folder;
   const auto path = folder / "script";
-  std::ofstream(path) << "# what happened before\nhealth gpu-0 bad Fan stuck\ncrash\n";
+  std::ofstream(path) << "# earlier events\nhealth gpu-0 bad Fan stuck\ncrash\n";
   Instance instance(mock(), {{"script_file", path.string()}});
   ASSERT_EQ(instance.started, CAGE_OK) << instance.explanation;
   ASSERT_TRUE(instance.host.wait_until([&] { return instance.host.healths.size() == 1; }));

@@ -1,4 +1,4 @@
-// Claims on the mock: what containers get, which claim holds which device, what is left behind.
+// Claims on the mock: the edits of containers, the claim that holds each device, and leftovers.
 #include <gmock/gmock.h>
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// What the raw host does for a module: it notes every wish.
+// The raw host's families, which record every request of a module.
 #include "tests/abi/raw_families.h"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 namespace cardcage::raw {
 namespace {
 
-// "tool -q all | A=b | 1500 ms"
+// The text of a command: "tool -q all | A=b | 1500 ms".
 std::string text_of(const cage_command& command) {
   EXPECT_EQ(command.struct_size, sizeof(cage_command));
   std::string text = owned(command.program);
@@ -20,7 +20,7 @@ std::string text_of(const cage_command& command) {
   return fmt::format("{} | {} ms", text, command.timeout_ms);
 }
 
-// Program "absent" does not start.
+// The program "absent" does not start.
 const cage_service kService = {
     sizeof(cage_service), 0,
     [](const cage_host* self, const cage_call* call, cage_str name, const cage_command* command) -> cage_status {

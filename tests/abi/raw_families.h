@@ -5,7 +5,7 @@
 
 namespace cardcage::raw {
 
-// Null if there is none with this id.
+// Null for an unknown id.
 const void* family_of_host(std::string_view id);
 
 }  // namespace cardcage::raw

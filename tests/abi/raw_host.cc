@@ -258,7 +258,7 @@ const cage_journal kJournal = {
       return cage_status{CAGE_OK};
     }};
 
-// "condition Ready=1 Linked: up", "data {}", "network net1 02:00 10.1.2.3/24", "describe model=X1"
+// Records "condition Ready=1 Linked: up", "data {}", "network net1 02:00 10.1.2.3/24", "describe model=X1".
 const cage_device_status kStatus = {
     sizeof(cage_device_status), 0,
     [](cage_edits* edits, std::int32_t alloc, const cage_condition* condition) {

@@ -1,4 +1,4 @@
-// The host's side of the ABI without the code of host/: the test sees exactly what the module does. Every sink applies
+// The host's side of the ABI without the code of host/: the test sees exactly the module's calls. Every sink applies
 // the limits of Kubernetes, so that a module that passes here is accepted there.
 #pragma once
 
@@ -25,13 +25,13 @@ inline std::string_view view(cage_str text) { return {text.data, text.size}; }
 inline cage_str str(std::string_view text) { return {text.data(), text.size()}; }
 inline std::string owned(cage_str text) { return text.size == 0 ? std::string() : std::string(text.data, text.size); }
 
-// Values of declared options: the defaults, overridden by those that the test gives.
+// Values of declared options: the defaults, overridden by the test's values.
 using Map = std::map<std::string, std::string>;
 using Value = std::variant<std::string, std::int64_t, bool, std::vector<std::string>, Map>;
 class Values {
  public:
   Values(const cage_option* const* declared, std::uint32_t count, std::map<std::string, Value> given);
-  // Parameters of that kind; a claim has given those that the test gives.
+  // Parameters of that kind; the claim gives the test's values.
   Values(const cage_params_schema& schema, std::map<std::string, Value> given);
   Values(const Values&) = delete;
   Values& operator=(const Values&) = delete;
@@ -40,7 +40,7 @@ class Values {
  private:
   struct Entry {
     Value value;
-    std::vector<cage_str> items, keys;  // of a list; of a map, the items are its values
+    std::vector<cage_str> items, keys;  // a list; for a map, the items are its values
     bool given = false;
   };
   static const Entry& find(const cage_values* self, const char* name);
@@ -48,7 +48,7 @@ class Values {
   cage_values values_{};
 };
 
-// "X1", "64", "true", "version 1.2.3", "[4, 8]". Checks the name and the limits.
+// The value as text: "X1", "64", "true", "version 1.2.3", "[4, 8]". Checks the name and the limits.
 std::string attribute_text(const cage_attr& attr);
 
 class Call {
@@ -83,13 +83,13 @@ class Host {
   Host& operator=(const Host&) = delete;
   const cage_host* get() const { return &host_; }
 
-  // What the module has reported. Read it inside wait_until()'s condition or after the module's threads have ended.
+  // The module's reports. Read them inside wait_until()'s condition or after the module's threads have ended.
   std::vector<std::string> logs;
   std::vector<std::pair<std::string, ReportedHealth>> healths;
   int rescans = 0;
-  std::vector<std::string> programs;  // that it asked to run: "tool -q | A=b | 1500 ms"
+  std::vector<std::string> programs;  // requested programs: "tool -q | A=b | 1500 ms"
   std::vector<std::string> services;  // "start helper: tool -q | A=b | 0 ms", "stop helper"
-  std::vector<std::string> accesses;  // to the hardware: "gpu-0: /sys/reset = 1 within 1500 ms"
+  std::vector<std::string> accesses;  // accesses to the hardware: "gpu-0: /sys/reset = 1 within 1500 ms"
   bool with_families = true;
   // True as soon as the condition is, false after 10 s. Calls the condition with the lock held.
   bool wait_until(const std::function<bool()>& condition);
@@ -120,7 +120,7 @@ class Snapshot {
   std::map<std::string, FoundDevice> devices;
   std::map<std::string, std::map<std::string, std::int64_t>> counter_sets;
   std::map<std::string, std::map<std::string, std::int64_t>> consumes;  // by device; all from one set
-  // By device and capacity: "2 of 1 to 4 by 1", "1 of 500e-3, 1".
+  // Policies by device and capacity: "2 of 1 to 4 by 1", "1 of 500e-3, 1".
   std::map<std::string, std::map<std::string, std::string>> policies;
   std::map<std::string, std::string> bindings;     // by device: "Ready, Attached or Failed to node"
   std::map<std::string, std::string> not_offered;  // reasons, by the name of the hardware
@@ -131,7 +131,7 @@ class Snapshot {
   bool with_families_;
 };
 
-// What bind() states: "Ready is true: Loaded", "Attached is unknown: Asked, the fabric has not answered".
+// The statements of bind(): "Ready is true: Loaded", "Attached is unknown: Asked, the fabric has not answered".
 class BindSink {
  public:
   BindSink();
@@ -145,7 +145,7 @@ class BindSink {
   cage_bind_sink sink_{};
 };
 
-// What containers get, one line per edit: "env A=b", "node /dev/x <- /dev/null rw", "mount /a -> /b ro,bind".
+// The edits of containers, one line per edit: "env A=b", "node /dev/x <- /dev/null rw", "mount /a -> /b ro,bind".
 class Edits {
  public:
   Edits();
@@ -157,7 +157,7 @@ class Edits {
   std::string state, journal;
   bool with_families = true;  // journal, status and metadata
   int accepted = 0;
-  int accept_at_most = 1 << 30;  // further ones are refused
+  int accept_at_most = 1 << 30;  // further edits are refused
   bool has(std::int32_t alloc, const std::string& line) const;
   cage_status add(std::int32_t alloc, std::string line);
 
@@ -192,7 +192,7 @@ class Claim {
 
 // Opens the file and calls its entry; the module stays loaded until the process ends.
 const cage_module* open_module(const std::filesystem::path& file);
-// "acme_c": one of those that are built for this test.
+// Opens a module that is built for this test, such as "acme_c".
 const cage_module* open_built(const std::string& name);
 // The mock module.
 const cage_module* mock();

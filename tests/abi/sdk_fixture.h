@@ -12,7 +12,7 @@ namespace cardcage::raw {
 
 using Options = std::map<std::string, Value>;
 
-// Both modules do the same.
+// A language of the module; both modules behave alike.
 struct Language {
   const char* name;
   const char* module;

@@ -51,7 +51,7 @@ class SlotsTutorial : public ::testing::Test {
 
 TEST_F(SlotsTutorial, ListsPartitionsAndUndoesWhatADeadPrepareLeft) {
   touch("acme0");
-  touch("acme0-slot-1.user");  // of a prepare that died
+  touch("acme0-slot-1.user");  // left by a crashed prepare
   Instance instance(slots, options());
   ASSERT_EQ(instance.created, CAGE_OK) << instance.explanation;
   const auto found = instance.discover();

@@ -37,7 +37,7 @@ def environment(tree, home):
 
 
 def install(build, folder):
-    """The tree must work wherever it lies, so it is moved after the install."""
+    """The tree must work at any place, so it is moved after the install."""
     shutil.rmtree(folder, ignore_errors=True)
     for component in "vendor", "cardcage", "cagectl":
         run(["cmake", "--install", build, "--component", component, "--prefix", f"{folder}/first"], stdout=subprocess.DEVNULL)
@@ -51,7 +51,7 @@ def expect(what, condition, seen):
 
 def check_module(folder, library):
     run([sys.executable, os.path.join(TESTS, "etiquette.py"), f"{folder}/{library}"])
-    # Compilers and build tools write down which files they read.
+    # Compilers and build tools record the files that they read.
     for parent, _, names in os.walk(folder):
         for name in names:
             with open(os.path.join(parent, name), "rb") as content:
@@ -59,7 +59,7 @@ def check_module(folder, library):
 
 
 def follow(text, folder, env, patterns):
-    """Runs the commands of the text, as a vendor copies them to a shell, and looks for the patterns in what they print."""
+    """Runs the commands of the text, as a vendor copies them to a shell, and looks for the patterns in their output."""
     commands = "".join(SHELL_BLOCK.findall(text)) + "wait\n"  # for the daemon
     with tempfile.TemporaryFile("w+") as output:
         shell = subprocess.Popen(["bash", "-euo", "pipefail", "-c", commands], cwd=folder, env=env, stdout=output,
@@ -80,7 +80,7 @@ def follow(text, folder, env, patterns):
 
 
 def readme_patterns(name):
-    """What the commands of a new module's README print."""
+    """The output of the commands in a new module's README."""
     return (r"desk\.toml: ok, 1 module, 1 driver", r"card0 .* healthy", r"card1 .* unhealthy \(CardFault\)",
             r"CARD_MODE=quiet", rf"/dev/null -> /dev/{name}/card0", rf": unprepared by {name}\.example\.com")
 
@@ -106,7 +106,7 @@ def guide(tree):
 
 
 def current_rustc():
-    """Its path, or None if it cannot be downloaded."""
+    """The path of a current rustc, or None if it cannot be downloaded."""
     found = subprocess.run([f"{SOURCE}/tools/current-rustc"], stdout=subprocess.PIPE, text=True, timeout=100, check=False)
     return found.stdout.strip() if found.returncode == 0 else None
 

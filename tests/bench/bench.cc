@@ -33,8 +33,7 @@ struct Phase {
   Figures prepare, sync;
 };
 
-// Measures an append and fsync beside each prepare, so that a disk that becomes slower does not count as growth of the
-// daemon.
+// Measures an append and fsync beside each prepare, so that a slower disk does not count as growth of the daemon.
 Phase prepare_some(BenchNode& node, SyncedFile& file, int first, int count) {
   Phase phase;
   for (int i = first; i < first + count; ++i) {
@@ -54,7 +53,7 @@ void measure_rpcs(Table& table, int rounds) {
   ClaimReader reader(node.kubeconfig());
   SyncedFile file(node.daemon().folder() / "state/bench");
 
-  // Interleaved, so that other load on the machine affects all of them alike.
+  // Interleaved, so that other load on the machine affects all of them equally.
   Figures bare, empty, get, sync, prepare, unprepare;
   for (int i = -20; i < rounds; ++i) {
     Figures warm_up;
@@ -89,7 +88,7 @@ void measure_rpcs(Table& table, int rounds) {
                "x");
 }
 
-// Together with the measured ones the 10,000 devices that a module may list.
+// With the measured ones, these are the 10,000 devices that a module may list.
 constexpr int kManyClaims = 9'800, kMeasured = 190;
 
 void measure_growth(Table& table, int claims) {
@@ -149,7 +148,7 @@ constexpr Part kParts[] = {
     {"growth", [](Table& table, bool quick) { measure_growth(table, quick ? 1000 : kManyClaims); }},
 };
 
-// `only` runs one part of the table, for instance under a profiler; empty = all.
+// `only` runs one part of the table, for example under a profiler; empty = all.
 int run(bool quick, std::string_view only) {
   Table table;
   for (const Part& part : kParts)

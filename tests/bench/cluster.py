@@ -27,18 +27,18 @@ from programs import Program  # noqa: E402
 from waiting import until  # noqa: E402
 
 NAMESPACE = "bench"
-DRIVERS = 4  # of each side, for the comparison of memory
+DRIVERS = 4  # per side, for the comparison of memory
 CALLERS = 16
 WORK = Path("/run/bench")  # in memory, as is /run/cdi
 KUBECONFIG = WORK / "kubeconfig"
-# Directly on the bench's ext4, where the peers' checkpoints are, too; /var/lib is an overlay on it.
+# Directly on the bench's ext4, like the peers' checkpoints; /var/lib is an overlay on it.
 STATE = KUBELET_ROOT / "cardcage"
 PROGRAMS = KUBELET_ROOT / "programs"
 
 
 @dataclass
 class Side:
-    """Cardcage or its peers: what runs, and which drivers it serves."""
+    """Cardcage or its peers: the programs and their drivers."""
     name: str
     drivers: list[str]
     programs: list[Program]

@@ -28,7 +28,7 @@ using std::chrono::steady_clock;
 
 struct BenchClaim {
   ClaimRef ref;
-  FakePod pod;  // that the claim is reserved for
+  FakePod pod;  // the claim is reserved for it
   api::dra_v1::NodePrepareResourcesRequest prepare;
   api::dra_v1::NodeUnprepareResourcesRequest unprepare;
 };
@@ -43,7 +43,7 @@ Request request_for(const std::string& name_space, const std::string& name, cons
   return request;
 }
 
-// By driver. A line is "driver namespace name uid pod-uid".
+// Reads the claims by driver. A line is "driver namespace name uid pod-uid".
 std::map<std::string, std::vector<BenchClaim>> read_claims(const std::string& path) {
   std::map<std::string, std::vector<BenchClaim>> claims;
   std::ifstream file(path);
@@ -56,7 +56,7 @@ std::map<std::string, std::vector<BenchClaim>> read_claims(const std::string& pa
   return claims;
 }
 
-// One driver, called over one connection, which is what a kubelet has.
+// One driver, called over one connection, as by a kubelet.
 class Driver {
  public:
   Driver(const std::string& registration_socket, std::map<std::string, std::vector<BenchClaim>>& claims) {
@@ -101,7 +101,7 @@ class Driver {
   template <class Rpc>
   static void call(Rpc&& rpc) {
     grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + 45s);  // the kubelet's
+    context.set_deadline(std::chrono::system_clock::now() + 45s);  // the kubelet's limit
     if (const grpc::Status status = rpc(context); !status.ok()) throw std::runtime_error(status.error_message());
   }
 
@@ -109,13 +109,13 @@ class Driver {
   std::vector<BenchClaim> claims_;
 };
 
-// The kubelet's Pods API. A pod comes for each prepare, as on a node, so each prepare has a GET of its own.
+// The kubelet's Pods API. A pod appears for each prepare, as on a node, so each prepare has a GET of its own.
 class Pods {
  public:
   explicit Pods(const std::string& kubelet_root) : fake_(kubelet_root, kubelet_root + "/device-plugins") {
     fake_.start_pods_api();
   }
-  // Nobody follows the pods until then. The daemon looks for the socket every 30 s.
+  // Until then no client watches the pods. The daemon looks for the socket every 30 s.
   void wait_for_the_daemon() const {
     for (int i = 0; i < 400 && fake_.watches() == 0; ++i) std::this_thread::sleep_for(100ms);
     if (fake_.watches() == 0) throw std::runtime_error("the daemon does not follow the pods");
@@ -127,7 +127,7 @@ class Pods {
   FakePodResources fake_;
 };
 
-// One of the two that are compared. Its first driver is measured; all of them share its memory figure.
+// One side of the comparison. Its first driver is measured; all of them share its memory figure.
 struct Side {
   std::string name;
   std::vector<Driver> drivers;
@@ -142,7 +142,7 @@ struct Side {
 };
 using Sides = std::array<Side, 2>;  // Cardcage, then its peer
 
-// Calls every driver, so that what memory grows to with the first calls is counted, too.
+// Calls every driver, so that memory that grows with the first calls is counted, too.
 void warm_up(const Sides& sides, std::size_t rounds) {
   for (const Side& side : sides) {
     for (const Driver& driver : side.drivers) {
@@ -159,7 +159,7 @@ struct Yardsticks {
   SyncedFile file;
 };
 
-// What the two sides are compared with, and whether Cardcage knows of each pod before it is asked.
+// The yardsticks of both sides, and whether Cardcage knows each pod before its prepare.
 struct Way {
   std::string name;
   Pods* pods;  // null without the Pods API
@@ -167,7 +167,7 @@ struct Way {
 };
 
 // Takes turns call by call. The order within a round alternates, because a sync is cheaper just after another one. A
-// pod comes before the yardsticks of its round: a kubelet needs ten times as long until it prepares.
+// pod appears before the yardsticks of its round: a kubelet needs ten times as long until it prepares.
 void measure_one_caller(Table& table, const Sides& sides, Yardsticks& yardsticks, std::size_t rounds, const Way& way) {
   std::array<Figures, 2> empty, prepare, unprepare;
   Figures get, sync;
@@ -247,7 +247,7 @@ void load(const Driver& driver, std::size_t callers, std::chrono::milliseconds s
   }
 }
 
-// The sides take turns block by block: both at once would compete for the processor and the disk.
+// The sides take turns block by block: running both at once would make them compete for the processor and the disk.
 void measure_many_callers(Table& table, const Sides& sides, std::size_t callers, std::chrono::milliseconds span,
                           const Way& way) {
   constexpr int kBlocks = 5;

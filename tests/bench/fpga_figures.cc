@@ -46,7 +46,7 @@ void add_bitstream(const fs::path& catalogue, const std::string& name, const std
   for (const char* end : {".gbs", ".toml"}) fs::permissions(catalogue / (name + end), fs::perms(0644));
 }
 
-// A worker with the module, on cards whose programming takes the time.
+// A worker with the module, on cards whose programming takes real time.
 class Bench {
  public:
   explicit Bench(milliseconds time)
@@ -77,7 +77,7 @@ class Bench {
     made.allocations.front().values = LoadedModule::must(resolve_params(loaded_.module->identity(), "port", {params}));
     return made;
   }
-  // How long a prepare takes that programs; every second one has another function.
+  // The durations of prepares that program; every second one has another function.
   Figures program(const std::string& size, int rounds) {
     Figures figures;
     for (int i = 0; i < rounds; ++i) {
@@ -102,7 +102,7 @@ class Bench {
     }
     return figures;
   }
-  // How long the module takes to look at one of the cards. A prepare does it once; of plain files, as of sysfs, it
+  // The time that the module takes to look at one of the cards. A prepare does it once; on plain files, as on sysfs, it
   // takes a twentieth of this.
   double look_ms(int rounds) {
     Figures figures;
@@ -110,7 +110,7 @@ class Bench {
       figures.time([&] { LoadedModule::must(loaded_.run(loaded_.module->discover(soon()))); });
     return figures.p50_us() / 1000 / 2;
   }
-  // Megabytes that the worker has ever had at once.
+  // The worker's peak memory in megabytes.
   double peak() const { return static_cast<double>(proc::peak_kib(proc::workers(::getpid()).at(0))) / 1024; }
 
  private:
@@ -131,7 +131,7 @@ class Bench {
   LoadedModule loaded_{"fpga", Isolation::kProcess, built_module("fpga"), card_roots(cards_.root())};
 };
 
-// On plain files, which the kernel reads as fast as those of sysfs.
+// Discovers on plain files, which the kernel reads as fast as those of sysfs.
 Figures fpga_discoveries(int rounds) {
   constexpr int kCards = 8;
   const ScratchFolder folder{"/dev/shm"};

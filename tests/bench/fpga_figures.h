@@ -1,4 +1,4 @@
-// What the FPGA module costs: finding cards, programming them, checking bitstreams.
+// Costs of the FPGA module: finding cards, programming them, checking bitstreams.
 #pragma once
 
 #include "tests/bench/figures.h"

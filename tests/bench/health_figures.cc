@@ -111,7 +111,8 @@ class HealthNode {
     if (!asked.ok()) throw std::runtime_error("GetInfo failed: " + asked.error_message());
     return info.endpoint();
   }
-  // In its own folder: the module watches the folder, and in the daemon's each line of the log would wake it.
+  // In a folder of its own: the module watches the folder, and in the daemon's folder each line of the log would wake
+  // it.
   std::filesystem::path script() const { return script_.path() / "script"; }
   void wait_listed(const std::string& device, bool healthy) {
     if (!manager_.wait_health(kResource, device, healthy))
@@ -125,7 +126,7 @@ class HealthNode {
   std::unique_ptr<HealthWatcher> watcher_;
 };
 
-// Each device changes once, so that none is damped, and after a pause in which a list may be sent at once.
+// Changes each device once, so that none is damped, and after a pause, so that a list may be sent at once.
 void probe(HealthNode& node, int first, int count, Figures& driver, Figures& resource) {
   for (int i = first; i < first + count; ++i) {
     std::this_thread::sleep_for(130ms);
@@ -146,7 +147,7 @@ void measure_health(Table& table, bool quick) {
   Figures driver, resource, driver_in_storm, resource_in_storm;
   probe(node, 0, probes, driver, resource);
   node.tell("storm 1000 120s");
-  std::this_thread::sleep_for(5s);  // after which the links that flap are damped
+  std::this_thread::sleep_for(5s);  // flapping links are damped afterwards
   probe(node, probes, probes, driver_in_storm, resource_in_storm);
   node.tell("storm 1 1ms");
 

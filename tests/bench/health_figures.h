@@ -1,4 +1,4 @@
-// How soon a signal about the health of a device reaches the kubelet, and what a storm of signals costs.
+// The time that a signal about the health of a device takes to the kubelet, and the cost of a storm of signals.
 #pragma once
 
 #include "tests/bench/figures.h"

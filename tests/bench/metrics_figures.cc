@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Two samples of each device of the mock are of no lane.
+// Two samples of each device of the mock belong to no lane.
 constexpr int kSampledDevices = 1000, kLanes = 18, kSamples = kSampledDevices * (kLanes + 2);
 
 std::uint16_t start(DaemonProcess& daemon) {

@@ -1,4 +1,4 @@
-// What a scrape costs.
+// The cost of a scrape.
 #pragma once
 
 #include "tests/bench/figures.h"

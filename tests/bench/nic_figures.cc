@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kCards = 4, kVirtual = 64;
 
-// On plain files, which the kernel reads as fast as those of sysfs.
+// Discovers on plain files, which the kernel reads as fast as those of sysfs.
 Figures nic_discoveries(int rounds) {
   NicTree tree;
   for (int card = 0; card < kCards; ++card) {
@@ -47,7 +47,7 @@ Figures nic_discoveries(int rounds) {
   return figures;
 }
 
-// The least that the kernel has to do: a move, with the address.
+// The minimal work of the kernel: a move, with the address.
 void move_to(const PodNamespace& pod) {
   nic::NetlinkSocket node, inside(pod.pod().route_socket->get());
   nic::change_link(node, ::if_nametoindex("nic0"), {.name = "net1", .network_namespace = pod.descriptor()});
@@ -61,7 +61,7 @@ struct HandOvers {
   Figures whole, kernel;
 };
 
-// On a real interface, with the module in a worker. Nothing without the right to make namespaces.
+// Moves a real interface, with the module in a worker. Nothing without the right to make namespaces.
 std::optional<HandOvers> hand_overs(int rounds) {
   const NetworkNamespace node;
   const PodNamespace pod;
@@ -78,7 +78,7 @@ std::optional<HandOvers> hand_overs(int rounds) {
       R"({"apiVersion":"nic.cardcage.dev/v1alpha1","kind":"NicConfig","interface":{"name":"net1","addresses":["10.1.2.3/24"]}})");
   HandOvers figures;
   for (int i = 0; i < rounds; ++i) {
-    // The described node has the numbers of the real interface, which came back by itself.
+    // The described node gets the index of the real interface, which came back by itself.
     tree.netdev_attribute("nic0", "ifindex", std::to_string(::if_nametoindex("nic0")));
     LoadedModule::must(loaded.run(loaded.module->discover(loaded.soon())));
     ModuleClaim claim = LoadedModule::claim(fmt::format("claim-{}", i), "interface/nic0");

@@ -1,4 +1,4 @@
-// What the NIC module costs: finding cards, and moving interfaces to pods.
+// Costs of the NIC module: finding cards, and moving interfaces to pods.
 #pragma once
 
 #include "tests/bench/figures.h"

@@ -19,7 +19,7 @@ NodeRoots gpu_roots(const FakeGpus& gpus) {
   return {.sysfs = gpus.sysfs(), .procfs = gpus.procfs(), .devfs = gpus.devfs(), .driver = gpus.driver_root()};
 }
 
-// Seven instances on each GPU.
+// Makes seven instances on each GPU.
 void partition(FakeGpus& gpus) {
   constexpr unsigned kSmallest = 19, kInstances = 7;
   for (int gpu = 0; gpu < kGpus; ++gpu) {
@@ -38,7 +38,7 @@ void prepare_and_release(LoadedModule& loaded, const std::string& device, Figure
   LoadedModule::must(loaded.run(loaded.module->unprepare(claim, loaded.soon())));
 }
 
-// All samples of all GPUs and instances, as they come to the daemon.
+// Collects all samples of all GPUs and instances, as they arrive in the daemon.
 Figures collections(LoadedModule& loaded, int rounds) {
   constexpr std::size_t kLeast = kGpus * (20 + 7 * 6);
   Figures figures;
@@ -46,13 +46,13 @@ Figures collections(LoadedModule& loaded, int rounds) {
   const auto collect = [&] {
     samples = LoadedModule::must(loaded.run(loaded.module->collect_metrics(loaded.soon())))->samples.size();
   };
-  collect();  // the activity of a GPU is measured from the first time on
+  collect();  // the activity of a GPU is measured from the first collection on
   for (int i = 0; i < rounds; ++i) figures.time(collect);
   if (samples < kLeast) throw std::runtime_error(fmt::format("a collection has {} samples", samples));
   return figures;
 }
 
-// What a tick of the module costs that looks at every GPU.
+// The cost of a tick of the module that looks at every GPU.
 Figures looks_at_health(LoadedModule& loaded, int looks) {
   Figures figures;
   for (int tick = 0; tick < looks * kTicksPerLook; ++tick) {

@@ -1,4 +1,4 @@
-// What the NVIDIA module costs on a node with sixteen GPUs, on the fake driver.
+// Costs of the NVIDIA module on a node with sixteen GPUs, on the fake driver.
 #pragma once
 
 #include "tests/bench/figures.h"

@@ -1,5 +1,5 @@
-// How long the core needs for GetPreferredAllocation: devices on 2 sockets with 4 PCIe roots each, 4 partitions per
-// card, a third of them already allocated.
+// The time that the core needs for GetPreferredAllocation: devices on 2 sockets with 4 PCIe roots each, 4 partitions
+// per card, a third of them already allocated.
 #include <benchmark/benchmark.h>
 
 #include "host/serving/preferred.h"
@@ -22,7 +22,7 @@ std::vector<Candidate> machine(std::int64_t devices, std::int64_t replicas) {
   return all;
 }
 
-// Arguments: devices, replicas of each, wanted, 0 = packed or 1 = spread.
+// Arguments: devices, replicas per device, wanted devices, 0 = packed or 1 = spread.
 void BM_PreferredIds(benchmark::State& state) {
   const auto all = machine(state.range(0), state.range(1));
   const auto placement = state.range(3) == 0 ? Placement::kPacked : Placement::kSpread;

@@ -1,4 +1,4 @@
-// What the host adds to a prepare: a module that does nothing, a cluster in memory, ledger and CDI files on a real disk
+// The host's part of a prepare: a module that does nothing, a cluster in memory, ledger and CDI files on a real disk
 // ($TMPDIR).
 //
 // BM_Sync is the baseline: one append and fdatasync on the same disk.
@@ -88,7 +88,7 @@ class Host {
                                        .deadlines = deadlines_});
     for (int i = 0; i < prepared; i += 500) prepare(i, std::min(500, prepared - i));
   }
-  // Prepares the claims first to first + count - 1 at the same time.
+  // Prepares the claims `first` to `first + count - 1` at the same time.
   void prepare(int first, int count) {
     pending_ = count;
     for (int i = first; i < first + count; ++i) spawn(core_, prepare_one(i));

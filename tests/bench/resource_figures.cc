@@ -61,7 +61,8 @@ class ResourceNode {
   }
 
  private:
-  // In its own folder: the module watches the folder, and in the daemon's each line of the log would wake it.
+  // In a folder of its own: the module watches the folder, and in the daemon's folder each line of the log would wake
+  // it.
   std::filesystem::path script() const { return script_.path() / "script"; }
   std::size_t allocatable() const {
     const auto amounts = manager_.amounts(kResource);
@@ -104,7 +105,7 @@ void measure_resources(Table& table, bool quick) {
   constexpr auto kPause = 150ms;  // a stream sends at most one list per 100 ms
   for (int i = 0; i < 20; ++i) {
     std::this_thread::sleep_for(kPause);
-    health.time([&] { node.set_health(available[i / 2], i % 2 == 1); });  // each once, so that none flaps
+    health.time([&] { node.set_health(available[i / 2], i % 2 == 1); });  // each changes once, so that none flaps
   }
   for (int i = 0; i < 10; ++i) {
     std::this_thread::sleep_for(kPause);  // with caches as cold as for a change
@@ -116,7 +117,7 @@ void measure_resources(Table& table, bool quick) {
   table.figure("device change to ListAndWatch", health);
   table.figure("kubelet restart to the device list", restart);
   table.budget("Allocate / bare gRPC server's empty RPC", allocate.p50_us() / bare.p50_us(), 4, "x");
-  // Which sends the same list to the same kubelet, and looks at no device.
+  // A restart sends the same list to the same kubelet, and looks at no device.
   table.budget("device change to ListAndWatch / kubelet restart to the device list", health.p50_us() / restart.p50_us(),
                2, "x");
   table.budget("kubelet restart to the device list, p99", restart.p99_us() / 1e6, 1, "s");

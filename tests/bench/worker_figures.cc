@@ -33,7 +33,7 @@ class MockModule : public LoadedModule {
     claim.ref = {"default", "bench", "uid"};
     must(run(module->unprepare(claim, soon())));
   }
-  // Prepares as many claims at the same time, and releases them.
+  // Prepares that many claims at the same time, and releases them.
   void prepare(int claims) {
     must(run(prepare_all(claims)));
     for (int i = 0; i < claims; ++i) must(run(module->unprepare(numbered(i), soon())));
@@ -56,7 +56,7 @@ class MockModule : public LoadedModule {
   }
 };
 
-// How much longer two prepares take than one.
+// The duration of two prepares, relative to one.
 double two_prepares_over_one(bool quick) {
   MockModule concurrent(Isolation::kProcess, built_module("mock_concurrent"));
   concurrent.slow_prepares();
@@ -69,7 +69,7 @@ double two_prepares_over_one(bool quick) {
   return two.p50_us() / one.p50_us();
 }
 
-// What a program costs a prepare beyond posix_spawn and the program itself.
+// A program's cost in a prepare beyond posix_spawn and the program itself.
 double exec_overhead_ms(bool quick) {
   MockModule plain(Isolation::kProcess), runs(Isolation::kProcess);
   runs.run_a_program_in_prepare();
@@ -97,8 +97,8 @@ double mib(std::size_t kib) { return static_cast<double>(kib) / 1024; }
 void measure_workers(Table& table, bool quick) {
   const int pairs = quick ? 5 : 20, rounds = 250, starts = quick ? 10 : 50, reloads = quick ? 50 : 1000;
   Figures in_process_calls, worker_calls, spawn;
-  // The kernel tends to leave a thread on its core, and a call that has to wake another core costs ten times as much:
-  // take many pairs of modules, so that both placements count.
+  // The kernel tends to leave a thread on its core, and a call that has to wake another core costs ten times as much.
+  // Many pairs of modules make both placements count.
   for (int pair = 0; pair < pairs; ++pair) {
     MockModule in_process(Isolation::kInProcess), worker(Isolation::kProcess);
     in_process.start();

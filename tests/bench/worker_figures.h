@@ -1,4 +1,4 @@
-// What a worker process costs: the round trip of a call, the start, the memory, and growth over reloads.
+// Costs of a worker process: the round trip of a call, the start, the memory, and growth over reloads.
 #pragma once
 
 #include "tests/bench/figures.h"

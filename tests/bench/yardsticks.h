@@ -1,4 +1,4 @@
-// The parts that a prepare cannot do without, each measured alone beside it.
+// The parts that every prepare needs, each measured alone beside it.
 #pragma once
 
 #include <filesystem>
@@ -29,7 +29,7 @@ class ClaimReader {
   std::unique_ptr<ApiServer> api_;
 };
 
-// The minimum of a durable commit: an append to a file in the same folder and one fsync.
+// The minimal durable commit: an append to a file in the same folder and one fsync.
 class SyncedFile {
  public:
   explicit SyncedFile(const std::string& path);

@@ -16,7 +16,7 @@ TOKEN = "token-of-the-administrator"
 
 
 def program(family: str, name: str) -> str:
-    """Skips the test if the program is not there: building it takes minutes."""
+    """Skips the test if the program is missing: building it takes minutes."""
     cache = Path(os.environ.get("CARDCAGE_CACHE", Path.home() / ".cache/cardcage"))
     found = sorted(cache.glob(f"cluster/{family}-*/bin/{name}"), key=lambda path: path.stat().st_mtime)
     if not found:
@@ -46,7 +46,7 @@ class ApiServer:
         self._run(program("etcd", "etcd"), f"--data-dir={self.folder}/etcd", "--unsafe-no-fsync", "--log-level=warn",
                   f"--listen-client-urls=http://127.0.0.1:{etcd}", f"--advertise-client-urls=http://127.0.0.1:{etcd}",
                   f"--listen-peer-urls=http://127.0.0.1:{peer}")
-        # Nothing makes ServiceAccounts of new namespaces here, and pods need them with that admission plugin.
+        # No controller makes ServiceAccounts for new namespaces here, and that admission plugin requires them for pods.
         self._run(program("kubernetes", "kube-apiserver"), f"--etcd-servers=http://127.0.0.1:{etcd}", f"--cert-dir={self.folder}/certificates",
                   "--bind-address=127.0.0.1", "--advertise-address=192.0.2.1", "--endpoint-reconciler-type=none", f"--secure-port={port}",
                   f"--token-auth-file={tokens}", "--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount", "--allow-privileged=true",

@@ -22,14 +22,14 @@ def template(values: dict, *arguments: str) -> subprocess.CompletedProcess:
 
 
 def render(values: dict, *arguments: str) -> list[dict]:
-    """The objects that the chart makes of these values."""
+    """The objects that the chart renders with these values."""
     result = template(values, *arguments)
     assert result.returncode == 0, result.stderr
     return [found for found in yaml.safe_load_all(result.stdout) if found]
 
 
 def refusal(values: dict, *arguments: str) -> str:
-    """The error of helm for values that the chart refuses."""
+    """Helm's error for values that the chart refuses."""
     result = template(values, *arguments)
     assert result.returncode != 0, f"{values} is accepted"
     return result.stderr

@@ -1,4 +1,4 @@
-"""Skips everything, and says why, where helm can be neither found nor built."""
+"""Skips all tests, with the reason, where helm can be neither found nor built."""
 
 import pytest
 

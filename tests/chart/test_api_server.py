@@ -1,4 +1,4 @@
-"""A real API server takes what the chart makes, and helm installs, upgrades, rolls back and removes it there. There are no nodes."""
+"""A real API server accepts the chart's objects, and helm installs, upgrades, rolls back and removes it there. There are no nodes."""
 
 import json
 

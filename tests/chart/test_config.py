@@ -1,4 +1,4 @@
-"""The daemon takes each configuration that the chart makes, and the chart knows each key of the daemon."""
+"""The daemon accepts each configuration of the chart, and the chart knows each key of the daemon."""
 
 import json
 import os

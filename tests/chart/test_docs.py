@@ -1,4 +1,4 @@
-"""docs/install.md is right about the chart."""
+"""docs/install.md describes the chart correctly."""
 
 import json
 import re

@@ -13,7 +13,7 @@ from chart import HELM, SOURCE
 sys.path.insert(0, str(SOURCE / "tests/pages"))
 from pages import run_by  # noqa: E402
 
-# Kinds of the Prometheus Operator, which the cluster of a reader has.
+# Kinds of the Prometheus Operator, which a reader's cluster has.
 MONITORING = "\n".join(f"""\
 ---
 apiVersion: apiextensions.k8s.io/v1
@@ -51,12 +51,12 @@ def shell(tmp_path_factory):
         server.stop()
 
 
-# The first ends without a release, as the second begins.
+# The first page ends without a release, and the second starts without one.
 @pytest.mark.parametrize("page", ["docs/install.md", "README.md"])
 def test_every_command_succeeds(shell, page):
     commands = run_by(__file__, page)
     assert commands
     for command in commands:
-        # Instead of Helm, not over what it has installed.
+        # The manifests replace Helm, so they are not applied over its release.
         result = shell(command + " --dry-run=server" if "config/manifests" in command else command)
         assert result.returncode == 0, f"{command}\n{result.stdout}{result.stderr}"

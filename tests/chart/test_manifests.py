@@ -1,4 +1,4 @@
-"""The manifests for `kubectl apply -f` are what the chart makes of its example values."""
+"""The manifests for `kubectl apply -f` are the chart, rendered with its example values."""
 
 import os
 

@@ -20,7 +20,7 @@ EXPRESSIONS = [rule["expr"] for group in ALERTS["groups"] for rule in group["rul
 
 
 def test_the_pods_name_no_port():
-    """On the host's network two daemons of one node could not have it, and an update starts the second beside the first."""
+    """On the host's network two daemons of one node cannot share the port, and an update starts the second beside the first."""
     assert "ports" not in one(render(VALUES), "DaemonSet")["spec"]["template"]["spec"]["containers"][0]
 
 

@@ -1,4 +1,4 @@
-"""Values: what they add, and what the chart refuses."""
+"""Values: the objects that they add, and those that the chart refuses."""
 
 import json
 
@@ -57,7 +57,7 @@ def profile(name: str, overrides: dict | None = None, **labels: str) -> dict:
     (profiles(profile("a", x="1"), profile("a", x="2")), "profiles[1] 'a': another profile has this name"),
     (profiles(profile("a", x="1"), profile("b", x="1", y="1")), "profiles[1] 'b': its nodeSelector and that of profile 'a' match the same nodes"),
     (profiles(profile("a", {"modules": {"mock": {"enabled": False}}}, x="1")), "no module is enabled (profile 'a')"),
-    # The rest.
+    # Other values.
     (NVIDIA | {"config": {"node": {"driver_root_on_node": "/x"}}}, "config.node.driver_root_on_node: the pod's mounts must agree"),
     (MOCK | {"config": {"node": {"kubelet_root": "/x"}}}, "config.node.kubelet_root: the pod's mounts must agree with this key"),
     (MOCK | {"serviceAccount": {"create": False}}, "serviceAccount.name is empty"),
@@ -201,4 +201,4 @@ def test_a_driver_of_the_node_is_seen_in_a_folder():
     assert volumes["driver-root"] == "/"
     assert mount == {"name": "driver-root", "mountPath": "/driver-root", "readOnly": True, "mountPropagation": "HostToContainer"}
     assert "driver_root_on_node" not in config(render(NVIDIA))["node"] and config(render(NVIDIA))["node"]["driver_root"] == "/run/nvidia/driver"
-    assert "driver-root" not in {volume["name"] for volume in pod(render(MOCK))["volumes"]}, "nobody else sees the node's root"
+    assert "driver-root" not in {volume["name"] for volume in pod(render(MOCK))["volumes"]}, "only the module nvidia sees the node's root"

@@ -23,7 +23,7 @@ class AdminClient {
     request.set_dry_run(dry_run);
     return call(&admin::v1::Admin::Stub::Reload, request);
   }
-  // The state that cagectl shows, such as "ready"; empty if there is no such module.
+  // The state that cagectl shows, such as "ready"; empty for an unknown module.
   std::string state_of(const std::string& module) {
     const auto list = modules();
     for (const auto& entry : list.modules())
@@ -32,7 +32,7 @@ class AdminClient {
   }
 
  private:
-  // Returns an empty response if the call fails, which then lacks what the test expects.
+  // Returns an empty response if the call fails, in which the test then misses its values.
   template <class Request, class Response>
   Response call(grpc::Status (admin::v1::Admin::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
                 const Request& request) {

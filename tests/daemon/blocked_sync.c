@@ -1,5 +1,5 @@
-// For LD_PRELOAD: a sync of a file below BLOCKED_SYNC_BELOW waits while the file BLOCKED_SYNC_WHILE exists, as it does
-// on a disk that hangs.
+// For LD_PRELOAD: a sync of a file below BLOCKED_SYNC_BELOW waits while the file BLOCKED_SYNC_WHILE exists, as on a
+// disk that hangs.
 #define _GNU_SOURCE
 #include <limits.h>
 #include <stdio.h>

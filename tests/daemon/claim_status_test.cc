@@ -1,4 +1,4 @@
-// What modules state of a claim's devices, from the module to the embedded node and to a file for containers.
+// Statements of modules about a claim's devices, from the module to the embedded node and to a file for containers.
 #include "host/core/file.h"
 #include "tests/daemon/daemon_fixture.h"
 #include "tests/fakes/eventually.h"
@@ -55,7 +55,7 @@ TEST_P(ClaimStatusDaemonTest, IsThereFromPrepareToUnprepareOverARestart) {
   daemon.crash();
   start_and_register();
   ASSERT_TRUE(eventually([&] { return fs::exists(status_file(claim)); }, 5s)) << daemon.log();
-  EXPECT_EQ(status_of(claim), before) << "since when a condition holds is known, too";
+  EXPECT_EQ(status_of(claim), before) << "the time of each condition is kept, too";
   EXPECT_EQ(read_file(metadata_file(), 1 << 20).value_or(""), described);
   ASSERT_TRUE(unprepare(claim));
   EXPECT_TRUE(eventually([&] { return !fs::exists(status_file(claim)); }, 5s)) << daemon.log();

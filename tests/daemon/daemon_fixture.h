@@ -28,7 +28,7 @@ class DaemonTest : public ::testing::Test {
   DaemonTest() { configure("devices = [\"gpu:4\"]"); }
   ~DaemonTest() override;
 
-  // Writes the configuration of the mock module; `options` are its [module.options], `keys` others of its keys.
+  // Writes the configuration of the mock module; `options` are its [module.options], `keys` are other keys.
   void configure(const std::string& options, const std::string& driver = kDriver,
                  const std::string& isolation = "process", const std::string& sections = "",
                  const std::string& keys = "") {
@@ -55,7 +55,7 @@ class DaemonTest : public ::testing::Test {
     int code;
     std::string text;  // stdout and stderr
   };
-  // `arguments` as a shell reads them.
+  // Runs cagectl with `arguments`, as a shell splits them.
   Output cagectl(const std::string& arguments) const;
   // Names of the files in the folder and below, sorted.
   std::vector<std::string> files(const std::filesystem::path& folder) const;

@@ -78,7 +78,7 @@ TEST_F(DropInTest, AModuleDrainsWhileItsFileIsMissing) {
   const auto refused = kubelet.prepare(kDriver, {late});
   ASSERT_TRUE(refused);
   EXPECT_FALSE(refused->at(late.uid));
-  EXPECT_TRUE(unprepare(held)) << "by the instance that still runs";
+  EXPECT_TRUE(unprepare(held)) << "the instance still runs";
   EXPECT_THAT(files(hardware()), SizeIs(0));
   ASSERT_TRUE(kubelet.wait_for([&] { return admin.state_of("mock") == "backing off"; })) << daemon.log();
 
@@ -97,7 +97,7 @@ TEST_F(DropInTest, AFileThatReturnsEndsTheDraining) {
   ASSERT_TRUE(kubelet.wait_for([&] { return admin.state_of("mock") == "draining"; })) << daemon.log();
   fs::rename(kept, installed());
   ASSERT_TRUE(kubelet.wait_for([&] { return admin.state_of("mock") == "ready"; })) << daemon.log();
-  EXPECT_FALSE(daemon.logged("is taken over")) << "the same file, the same instance";
+  EXPECT_FALSE(daemon.logged("is taken over")) << "the same file keeps the instance";
   EXPECT_TRUE(unprepare(held));
 }
 

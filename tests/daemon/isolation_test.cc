@@ -1,4 +1,4 @@
-// Slices, CDI files and responses are the same wherever the module runs.
+// Slices, CDI files and responses are the same in each isolation.
 #include <fstream>
 
 #include "host/core/file.h"
@@ -11,12 +11,12 @@ namespace fs = std::filesystem;
 
 class IsolationTest : public DaemonTest {
  protected:
-  // Everything that others read: slices and CDI files, by name, and the response to the kubelet.
+  // The output that other programs read: slices and CDI files, by name, and the response to the kubelet.
   struct Outputs {
     std::map<std::string, std::string> slices, cdi;
     std::vector<PreparedDevice> response;
   };
-  // Prepares and unprepares the claim on a fresh node that has so many slices, the last of them with the text.
+  // Prepares and unprepares the claim on a fresh node that has `count` slices, the last of them with the text.
   Outputs run_claim(const ClaimRef& claim, const std::string& isolation, const std::string& options, std::size_t count,
                     const std::string& text) {
     configure(options, kDriver, isolation);
@@ -41,7 +41,7 @@ class IsolationTest : public DaemonTest {
     for (const std::string& name : files(folder)) found[name] = read_file(folder / name, 1 << 20).value_or("");
     return found;
   }
-  // Without the metadata, which the API server generates.
+  // The specs of the slices, without the metadata that the API server generates.
   std::map<std::string, std::string> specs(const fs::path& folder) const {
     auto slices = contents(folder);
     for (auto& [name, text] : slices) text.erase(0, text.find("\"spec\""));

@@ -60,7 +60,7 @@ TEST_F(DaemonTest, AClaimSurvivesKillAndItsCdiFileIsRestored) {
   ASSERT_THAT(before, SizeIs(2));
   daemon.crash();
   std::filesystem::remove_all(daemon.folder() / "cdi");
-  // The response needs neither the claim object nor another prepare by the module.
+  // The repeated call needs neither the claim object nor another prepare of the module.
   std::filesystem::remove(daemon.folder() / "node/claims/default_one.json");
 
   start_and_register();
@@ -129,7 +129,7 @@ TEST_F(DaemonTest, AClaimThatNobodyUnpreparesIsForgottenOnDemand) {
   const Output shown = cagectl("claims forget " + claim.uid);
   EXPECT_EQ(shown.code, 0);
   EXPECT_THAT(shown.text, HasSubstr("default/one"));
-  EXPECT_THAT(files(hardware()), SizeIs(1)) << "nothing happens without --force";
+  EXPECT_THAT(files(hardware()), SizeIs(1)) << "without --force nothing changes";
   const Output forgotten = cagectl("claims forget --force " + claim.uid);
   EXPECT_EQ(forgotten.code, 0) << forgotten.text;
   EXPECT_THAT(forgotten.text, HasSubstr("\nforgotten\n"));
@@ -283,7 +283,7 @@ TEST_F(DaemonTest, ADriverThatIsNoLongerConfiguredStillUnpreparesItsClaims) {
   EXPECT_THAT(files(hardware()), IsEmpty());
 }
 
-// It may hold the hardware while the next instance takes it.
+// A child may hold the hardware while the next instance takes it.
 TEST_F(DaemonTest, WhatAModuleForkedEndsBeforeTheModuleStartsAgain) {
   if (writable_control_groups().empty()) GTEST_SKIP() << "no control group is writable";
   std::filesystem::copy(test_modules() / "helper.so", daemon.folder() / "modules");

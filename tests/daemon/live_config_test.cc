@@ -36,7 +36,7 @@ class LiveConfigTest : public DaemonTest {
   static std::string plugin(const std::string& resource, const std::string& rule = "") {
     return "[[module.serve]]\napi = \"device-plugin\"\nresource = \"" + resource + "\"\n" + rule;
   }
-  const std::uint16_t port = free_port();  // of the pages
+  const std::uint16_t port = free_port();  // port of the pages
 
   std::string module(const std::string& name, const std::string& options, const std::string& rules) const {
     return "[[module]]\nname = \"" + name + "\"\npath = \"libcardcage_mock.so\"\n[module.options]\nmount_dir = \"" +
@@ -45,7 +45,7 @@ class LiveConfigTest : public DaemonTest {
   std::string gpu(const std::string& options = "devices = [\"gpu:4\"]") const {
     return module("gpu", options, dra(kDriver));
   }
-  // Modules that no test changes.
+  // Modules that the test does not change.
   std::string others() const {
     return module("nic", "devices = [\"nic:2\"]", dra(kNic)) + module("fpga", "devices = [\"fpga:3\"]", plugin(kFpga));
   }
@@ -73,7 +73,7 @@ class LiveConfigTest : public DaemonTest {
   }
 
   std::size_t open_descriptors() const { return proc::open_files(daemon.pid()).size(); }
-  // What the kubelet and the API server have received about the modules that no test changes.
+  // Messages to the kubelet and the API server about the modules that the test does not change.
   struct Traffic {
     Instant when;
     std::size_t lists = 0, health = 0, registrations = 0;
@@ -265,7 +265,7 @@ TEST_F(LiveConfigTest, ARemovedResourceKeepsTheDevicesOfPods) {
   configure_as(gpu() + module("nic", "devices = [\"nic:2\"]", dra(kNic)));
   ASSERT_TRUE(manager.wait_for([&] { return manager.amounts(kFpga)->capacity == 1; }, 10s)) << daemon.log();
   EXPECT_EQ(manager.devices(kFpga).count(grant->ids[0]), 1u);
-  EXPECT_EQ(manager.amounts(kFpga)->allocatable, 0u) << "no other pod gets it";
+  EXPECT_EQ(manager.amounts(kFpga)->allocatable, 0u) << "no other pod gets the device";
   EXPECT_EQ(admin.state_of("fpga"), "draining");
 
   pods.remove_pod("uid-train");
@@ -367,7 +367,7 @@ TEST_F(LiveConfigTest, TheLastOfAHundredReloadsCountsAndOtherModulesAreNotDistur
   ASSERT_TRUE(kubelet.wait_for([&] { return offers(kDriver, "gpu-6"); }, 20s)) << daemon.log();
   EXPECT_TRUE(kubelet.wait_for([&] { return admin.state_of("gpu") == "ready"; }));
   expect_no_traffic_since(others_before);
-  // Tolerates connections of the kubelet, which come and go. Each reload opened a file, an instance and its pipes.
+  // Tolerates the kubelet's changing connections. Each reload opened a file, an instance and its pipes.
   EXPECT_TRUE(kubelet.wait_for([&] { return open_descriptors() < open_before + 5; }))
       << open_descriptors() << " descriptors, " << open_before << " before";
   EXPECT_EQ(prepare(claim), before);

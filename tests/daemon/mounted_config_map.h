@@ -15,7 +15,7 @@ class MountedConfigMap {
   MountedConfigMap(std::filesystem::path folder, std::string file)
       : folder_(std::move(folder)), file_(std::move(file)) {}
 
-  // Writes the next version, swaps the links and removes the version before.
+  // Writes the next version, swaps the links and removes the previous version.
   void write(const std::string& content) {
     namespace fs = std::filesystem;
     const std::string old = version_name();

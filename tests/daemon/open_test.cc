@@ -1,4 +1,4 @@
-// Sockets, ports and locks that another process has when the daemon starts, and sockets that a dead daemon left.
+// Sockets, ports and locks that another process holds when the daemon starts, and sockets that a dead daemon left.
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>

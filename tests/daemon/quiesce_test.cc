@@ -56,7 +56,7 @@ TEST_P(QuiesceTest, ReleasesTheHardwareDespiteClaimsAndTakesItBack) {
                                              HasSubstr("'cagectl module resume mock' takes it back into service")));
   EXPECT_EQ(prepare(held), before) << "prepared claims stay prepared";
   EXPECT_THAT(unprepare(held).error().message, HasSubstr("'cagectl module resume mock'"))
-      << "must not pretend to succeed";
+      << "the call must not pretend to succeed";
   EXPECT_THAT(files(hardware()), SizeIs(1));
 
   const Output resumed = cagectl("module resume mock");
@@ -81,7 +81,7 @@ TEST_P(QuiesceTest, OneDeviceWaitsForItsResumeWhileTheOthersServe) {
                                    HasSubstr("it stays with 1 claim"), HasSubstr("default/one")));
   EXPECT_THAT(cagectl("devices").text, HasSubstr("unknown (Quiesced)"));
   EXPECT_THAT(cagectl("status").text, HasSubstr("warning: module 'mock': device 'gpu-0' is quiesced by "));
-  EXPECT_TRUE(unprepare(held)) << "its module is asked";
+  EXPECT_TRUE(unprepare(held)) << "its module is called";
   EXPECT_THAT(prepare(other), SizeIs(1));
 
   daemon.crash();

@@ -1,4 +1,4 @@
-// The node boots again and the kernel numbers its cards anew, or a card takes over the number of another one.
+// The node boots again and the kernel renumbers its cards, or a card takes over the number of another one.
 #include <gmock/gmock.h>
 
 #include "host/core/file.h"
@@ -18,7 +18,7 @@ class RebootTest : public DaemonTest {
  protected:
   RebootTest() { find_cards(R"("0", "1")"); }
 
-  // The cards of these slots are there, and numbered in this order.
+  // Plugs in the cards of these slots, numbered in this order.
   void find_cards(const std::string& slots, const std::string& seed = "") {
     daemon.configure(daemon.node_section((daemon.folder() / "node").native()) +
                      "[[module]]\nname = \"mock\"\npath = \"libcardcage_mock.so\"\n[module.options]\nmount_dir = \"" +
@@ -27,7 +27,7 @@ class RebootTest : public DaemonTest {
                      "\"\nselect = { kind = \"fpga\" }\n[[module.serve]]\napi = \"dra\"\ndriver = \"" + kDriver +
                      "\"\n");
   }
-  // [while the daemon is dead] Records are of an earlier boot, and the folders in memory are empty.
+  // [while the daemon is dead] Makes the records those of an earlier boot, and empties the folders in memory.
   void reboot() {
     {
       asio::io_context core;
@@ -124,7 +124,7 @@ TEST_F(RebootTest, APodKeepsTheCardWithItsId) {
   ASSERT_TRUE(manager.wait_for([&] { return files(daemon.folder() / "cdi").size() == 2; }, 15s)) << daemon.log();
   EXPECT_THAT(cdi_file("device_fpga-0"), HasSubstr(first));
   EXPECT_THAT(cdi_file("device_fpga-1"), HasSubstr(second));
-  EXPECT_EQ(manager.amounts(kFpga)->allocatable, 2u) << "also once they are prepared";
+  EXPECT_EQ(manager.amounts(kFpga)->allocatable, 2u) << "even after they are prepared";
   EXPECT_TRUE(manager.start_container("train", "main", kFpga));
 }
 

@@ -1,4 +1,4 @@
-// What modules report reaches Prometheus and Node Feature Discovery.
+// Reports of modules reach Prometheus and Node Feature Discovery.
 #include "host/core/file.h"
 #include "tests/daemon/daemon_fixture.h"
 #include "tests/fakes/eventually.h"

@@ -75,7 +75,7 @@ TEST_P(ResourceTest, APodGetsItsDevicesAndTheyAreFreedAfterIt) {
   EXPECT_TRUE(manager.wait_for([&] { return files(daemon.folder() / "cdi").empty(); }));
 }
 
-// Otherwise the kubelet would reject the pods that it admits meanwhile, for as long as a call or a module takes.
+// Without a serving daemon the kubelet would reject the pods that it admits, for as long as a call or a module takes.
 TEST_P(ResourceTest, IsServedUntilTheNextDaemonCanStart) {
   serve("devices = [\"fpga:4\", \"gpu:2\"]\nprepare_delay = \"1s\"\nhang = \"stop\"", "",
         "[deadlines]\nstop = \"1s\"\n");
@@ -88,7 +88,7 @@ TEST_P(ResourceTest, IsServedUntilTheNextDaemonCanStart) {
   EXPECT_THAT(prepared.get(), SizeIs(1)) << "calls end in time";
   EXPECT_EQ(manager.amounts(kFpga)->allocatable, 4u) << "the module still stops";
   ASSERT_TRUE(manager.wait_for([&] { return manager.amounts(kFpga)->allocatable == 0; })) << daemon.log();
-  EXPECT_TRUE(daemon.wait_for_exit(500ms)) << "then nothing else is waited for";
+  EXPECT_TRUE(daemon.wait_for_exit(500ms)) << "the daemon waits for nothing else";
   EXPECT_EQ(daemon.stop(), 0);
 }
 
@@ -130,7 +130,7 @@ TEST_P(ResourceTest, AContainerStartsAlthoughTheDaemonDiedAfterAllocate) {
   daemon.start();
   ASSERT_TRUE(manager.wait_for([&] { return manager.lists(kFpga) > lists; })) << daemon.log();
   ASSERT_TRUE(manager.wait_allocatable(kFpga, 4));
-  // Written at the start, or once the module has prepared the device again if the ledger had no time to note it.
+  // Written at the start, or after another prepare by the module if the ledger had no time to record the device.
   const std::vector<std::string> file = {"cardcage.mock.cardcage.dev_fpga-device_" + grant->ids[0] + ".json"};
   EXPECT_TRUE(manager.wait_for([&] { return files(daemon.folder() / "cdi") == file; })) << daemon.log();
   EXPECT_TRUE(manager.start_container("train", "main", kFpga));
@@ -208,7 +208,7 @@ TEST_P(ResourceTest, AWorkerThatIsKilledCostsNoPod) {
   const auto grant = manager.admit("train", "main", kFpga, 1);
   ASSERT_TRUE(grant) << grant.error().message;
   EXPECT_THAT(files(hardware()), SizeIs(1));
-  EXPECT_EQ(manager.lists(kFpga), lists) << "there was nothing to tell";
+  EXPECT_EQ(manager.lists(kFpga), lists) << "the list is unchanged";
 }
 
 TEST_P(ResourceTest, AFaultyDeviceIsNotSparedWhileItsModuleRestarts) {
@@ -264,7 +264,7 @@ TEST_P(ResourceTest, ReplicasAreAllocatedSeparately) {
 
 TEST_P(ResourceTest, APatternServesAResourceForEachValueOfAnAttribute) {
   const auto fpga = [](const std::string& region) { return "mock.cardcage.dev/fpga-" + region; };
-  // The second device is away before the module lists its devices for the first time.
+  // The second device disappears before the module lists its devices for the first time.
   play("remove fpga-1");
   serve("devices = [\"fpga:2\"]\ndiscover_delay = \"300ms\"", "", "", "mock.cardcage.dev/fpga-{region}");
   daemon.start();
@@ -286,7 +286,7 @@ TEST_P(ResourceTest, APatternServesAResourceForEachValueOfAnAttribute) {
   daemon.start();
   ASSERT_TRUE(manager.wait_for([&] { return manager.registrations(fpga("d501")) > before; })) << daemon.log();
   EXPECT_EQ(manager.devices(fpga("d501")).count("fpga-1"), 1u) << "a pod has it";
-  EXPECT_EQ(manager.registrations(fpga("d500")), 1u) << "nothing calls for it after a restart";
+  EXPECT_EQ(manager.registrations(fpga("d500")), 1u) << "no device and no pod needs it after a restart";
 }
 
 TEST_P(ResourceTest, OneNodeServesBothApis) {

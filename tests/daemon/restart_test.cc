@@ -1,4 +1,4 @@
-// The daemon with the parent that starts it again.
+// The daemon with the parent that restarts it.
 #include <sys/wait.h>
 #include <unistd.h>
 

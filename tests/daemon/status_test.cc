@@ -1,4 +1,4 @@
-// The example of `cagectl status` in docs/operator.md is what the daemon prints.
+// The example of `cagectl status` in docs/operator.md equals the daemon's output.
 #include <regex>
 
 #include "host/core/file.h"
@@ -28,7 +28,8 @@ class StatusTest : public DaemonTest {
     return "[[module]]\nname = \"" + name + "\"\npath = \"libcardcage_mock.so\"\n[module.options]\n" + options +
            "\n[[module.serve]]\napi = \"" + serve + "\"\n";
   }
-  // What differs from run to run, and the line about the API server, which the embedded node does not have.
+  // Removes text that differs from run to run, and the line about the API server, which the embedded node does not
+  // have.
   static std::string comparable(std::string text) {
     for (const auto& [pattern, with] :
          {std::pair{"pid [0-9]+, up [0-9a-z]+", "pid N, up T"}, std::pair{"config .*", "config"},

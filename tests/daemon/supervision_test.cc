@@ -22,14 +22,14 @@ class SupervisionTest : public DaemonTest, public ::testing::WithParamInterface<
               "[deadlines]\ndiscover = \"100ms\"\nstop = \"100ms\"\n");
   }
   bool in_process() const { return GetParam() == std::string("in-process"); }
-  // Neither prepare nor unprepare works, and the hardware is unchanged.
+  // Expects that neither prepare nor unprepare works, and that the hardware is unchanged.
   void expect_away(const ClaimRef& held, const ClaimRef& next, const std::string& why) {
     EXPECT_THAT(cagectl("devices").text, HasSubstr(in_process() ? "unknown (ModuleStuck)" : "unknown (ModuleAway)"));
     const auto refused = kubelet.prepare(kDriver, {next});
     ASSERT_TRUE(refused) << refused.error().message;
     ASSERT_FALSE(refused->at(next.uid));
     EXPECT_THAT(refused->at(next.uid).error().message, HasSubstr(why));
-    EXPECT_THAT(unprepare(held).error().message, HasSubstr(why)) << "must not pretend to succeed";
+    EXPECT_THAT(unprepare(held).error().message, HasSubstr(why)) << "the call must not pretend to succeed";
     EXPECT_THAT(files(hardware()), SizeIs(1));
   }
   void expect_back(const ClaimRef& held, const ClaimRef& next) {

@@ -1,4 +1,4 @@
-// An upgrade: the next daemon waits for the previous one to exit, and the kubelet always has one to call.
+// An upgrade: the next daemon waits for the previous one to exit, and the kubelet can always call one of them.
 #include <atomic>
 #include <filesystem>
 #include <set>
@@ -50,8 +50,8 @@ class UpgradeTest : public DaemonTest {
     EXPECT_TRUE(is_called()) << next.log();
     pods.request_stop();
     pods.join();
-    EXPECT_THAT(failures, IsEmpty()) << "of " << calls;
-    EXPECT_THAT(registry(), SizeIs(1)) << "the previous daemon has taken its socket with it";
+    EXPECT_THAT(failures, IsEmpty()) << "out of " << calls;
+    EXPECT_THAT(registry(), SizeIs(1)) << "the previous daemon has removed its socket";
   }
   // The names of the sockets.
   std::set<std::string> registry() const {

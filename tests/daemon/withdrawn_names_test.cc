@@ -14,12 +14,12 @@ using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
 constexpr const char* kNext = "next.mock.cardcage.dev";
-// No module has listed its devices before a test has ended.
+// No module lists its devices before the test has ended.
 constexpr const char* kSlow = "devices = [\"gpu:4\"]\ndiscover_delay = \"20s\"";
 
 class WithdrawnNamesTest : public DaemonTest {
  protected:
-  // Leaves a claim with gpu-0, and the slice of the driver.
+  // Leaves a claim with gpu-0, and the driver's slice.
   void hold() {
     claim = add_claim("one", {"gpu-0"});
     start_and_register();

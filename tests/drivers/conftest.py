@@ -40,7 +40,7 @@ def node(request, driver_roots):
 
 @pytest.fixture(params=BRANCHES)
 def node_without_gpu(request, driver_roots):
-    """With NVIDIA's own libnvidia-ml."""
+    """The node with NVIDIA's own libnvidia-ml."""
     made = Node(driver_roots, request.param, "rpm")
     try:
         yield made
@@ -57,5 +57,5 @@ def toolkit() -> Path:
 
 @pytest.fixture(scope="session")
 def used_reasons() -> set[str]:
-    """Reasons for differences that a node has needed."""
+    """The reasons for differences that some node needed."""
     return set()

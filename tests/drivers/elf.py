@@ -1,4 +1,4 @@
-"""What a 64-bit ELF file needs, and which libraries its text names."""
+"""The dependencies of a 64-bit ELF file, and the libraries that its text names."""
 
 import mmap
 import re

@@ -1,4 +1,4 @@
-"""A node with one of the laid-out drivers and a fake GPU: all is NVIDIA's but libnvidia-ml, which needs a GPU."""
+"""A node with a laid-out driver and a fake GPU: all files are NVIDIA's except libnvidia-ml, which needs a GPU."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 from daemon import BUILD, MODULE, Claim, Daemon
 
 BRANCHES = ("470", "535", "550")
-# As operators write them, by the name of the module that gives them.
+# As operators write them, by the name of the module that has them.
 CAPABILITIES = {"compute": ["compute", "utility"], "graphics": ["graphics"], "video": ["video"], "display": ["display"],
                 "all": ["all"]}
 
@@ -24,7 +24,7 @@ class Mount:
 
 
 class Node:
-    """Links to the files of a root, so that the cache stays as it is. They are beside it, on one file system."""
+    """Links to the files of a root, so that the cache is unchanged. They are beside it, on one file system."""
 
     def __init__(self, roots: Path, branch: str, layout: str):
         self.branch, self.layout = branch, layout
@@ -48,7 +48,7 @@ class Node:
 
     @cached_property
     def mounts(self) -> dict[str, list[Mount]]:
-        """What the daemon gives to containers, by capabilities."""
+        """The files that the daemon mounts into containers, by capabilities."""
         modules = "".join(
             MODULE.format(name=name, options=f"driver_capabilities = {json.dumps(words)}", driver=f"{name}.test")
             for name, words in CAPABILITIES.items())
@@ -65,7 +65,7 @@ class Node:
 
     @cached_property
     def names(self) -> set[str]:
-        """Of each library and link to one that the root has."""
+        """The names of the libraries in the root, and of links to them."""
         return {path.name for path in self.root.rglob("lib*.so*")}
 
     def inside(self, path: Path) -> str:

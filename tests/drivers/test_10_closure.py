@@ -9,7 +9,7 @@ import pytest
 import elf
 from node import CAPABILITIES, Node
 
-FOLDERS = {"Red Hat": "/usr/lib64", "Debian": "/usr/lib/x86_64-linux-gnu"}  # that glibc searches without a cache
+FOLDERS = {"Red Hat": "/usr/lib64", "Debian": "/usr/lib/x86_64-linux-gnu"}  # glibc searches them without a cache
 
 # Libraries of the image: the C library, OpenSSL, X, Wayland, GLVND's dispatch libraries, and what Debian's build of
 # nvidia-persistenced needs.
@@ -17,7 +17,7 @@ IMAGE = re.compile(r"(ld-linux-x86-64|libc|libm|libdl|librt|libpthread|libutil|l
                    r"libX11|libX11-xcb|libXext|libxcb|libxcb-[a-z0-9]+|libpciaccess|libdrm|libgbm|"
                    r"libwayland-(client|server|egl)|libEGL|libGL|libGLdispatch|libtirpc)\.so\.\d+(\.1)?$")
 
-# (which capabilities, which library, which name of the driver): why a container may lack it.
+# (capabilities, library, name of the driver): the reason why a container may lack it.
 LOOKED_FOR = [
     ("compute|video", r"libcuda|libnvidia-opencl|libcudadebugger", r"libEGL_nvidia\.so(\.0)?|libGLX_nvidia\.so\.0",
      "CUDA shares memory with OpenGL only in a program that draws, which has asked for graphics"),
@@ -59,7 +59,7 @@ def test_libraries_find_each_other(node, capabilities):
 
 
 def test_the_names_are_read(node):
-    """What the test above looks for is there: with a name less it fails."""
+    """The names that the test above checks are read: with one name less this test fails."""
     sources = {PurePath(mount.target).name: mount.source for mount in node.mounts["all"]}
     cuda, opencl, server = (sources[name] for name in ("libcuda.so.1", "libnvidia-opencl.so.1", "libGLX_nvidia.so.0"))
     assert elf.read(cuda).soname == "libcuda.so.1" and "libnvidia-ptxjitcompiler.so.1" in elf.read(cuda).named

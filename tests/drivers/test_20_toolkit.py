@@ -1,4 +1,4 @@
-"""A container gets the files that NVIDIA's container toolkit gives it, but for differences that have a reason."""
+"""A container gets the files that NVIDIA's container toolkit gives it, except differences that have a reason."""
 
 import re
 
@@ -6,7 +6,7 @@ import pytest
 
 from toolkit import by_cardcage, by_toolkit
 
-# (whose alone, "BRANCH LAYOUT", file or name, reason): regular expressions of the whole text.
+# (side, "BRANCH LAYOUT", file or name, reason): regular expressions of the whole text.
 REASONS = [
     ("ours", r"\d+ debian",
      r"/usr/lib/nvidia/current/(nvidia-smi|nvidia-debugdump|(nvidia_drv|libglxserver_nvidia)\.so.*)|"
@@ -46,7 +46,7 @@ def test_files_are_those_of_the_toolkit(node, toolkit, used_reasons):
 
 
 def test_each_reason_is_needed(request, used_reasons):
-    """After the nodes: a reason that none of them needs is out of date."""
+    """Runs after the nodes: a reason that none of them needs is out of date."""
     if request.config.option.keyword or any("::" in argument for argument in request.config.args):
         pytest.skip("not every node was compared")
     assert {reason for *_, reason in REASONS} == used_reasons

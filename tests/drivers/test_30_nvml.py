@@ -20,7 +20,7 @@ def test_one_error_and_recovery(node_without_gpu):
         until(lambda: FAULT in daemon.log(), "the module has looked", 60)
         for _ in range(3):
             daemon.cagectl("module", "quiesce", "nvidia")
-            daemon.cagectl("module", "resume", "nvidia")  # looks again
+            daemon.cagectl("module", "resume", "nvidia")  # checks the driver again
         [line] = [line for line in daemon.log().splitlines() if FAULT in line]
         assert f"initialising the NVML library '{node.nvml}': {ERROR}" in line
         [module] = json.loads(daemon.cagectl("--json", "modules"))

@@ -1,4 +1,4 @@
-"""The lists that docs/nvidia.md gives to confined modules allow what containers get, with Debian's packages."""
+"""The lists that docs/nvidia.md gives to confined modules allow the edits of containers, with Debian's packages."""
 
 import re
 import tomllib
@@ -10,7 +10,7 @@ from node import BRANCHES
 
 
 def patterns() -> list[re.Pattern]:
-    """Of the only example that confines the module. `*` matches no `/`."""
+    """The list of the only example that confines the module. `*` does not match `/`."""
     blocks = re.findall(r"```toml\n(.*?)```", (SOURCE / "docs/nvidia.md").read_text(), re.DOTALL)
     [block] = [block for block in blocks if re.search(r"^mounts = \[", block, re.MULTILINE)]
     [module] = tomllib.loads(block)["module"]

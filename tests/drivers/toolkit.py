@@ -1,4 +1,4 @@
-"""What NVIDIA's container toolkit gives to containers on the same node: `nvidia-ctk cdi generate`."""
+"""The files that NVIDIA's container toolkit gives to containers on the same node: `nvidia-ctk cdi generate`."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-// No request to the admin socket crashes the daemon, and every number that comes out of one is within its bounds.
+// No request to the admin socket crashes the daemon, and every number read from one is within its bounds.
 //   build/fuzz/bin/admin_fuzz -max_len=256 CORPUS
 #include <cstdint>
 #include <cstdlib>

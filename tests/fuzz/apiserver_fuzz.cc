@@ -1,4 +1,4 @@
-// No bytes from an API server, a claim file or a kubeconfig crash the daemon, and a slice that was read is the same
+// No bytes from an API server, a claim file or a kubeconfig crash the daemon, and a slice that was read is unchanged
 // after it is written and read again.
 //   build/fuzz/bin/apiserver_fuzz -max_len=8192 CORPUS tests/golden/apiserver
 #include <cstdint>

@@ -1,5 +1,5 @@
-// No bitstream, overlay or manifest crashes the module that reads the catalogue, each refusal has a reason that can be
-// printed, and what is taken lies inside the file.
+// No bitstream, overlay or manifest crashes the module that reads the catalogue, each refusal has a printable reason,
+// and accepted parts lie inside the file.
 //   build/fuzz/bin/bitstream_fuzz -max_len=8192 CORPUS
 #include <cstdint>
 #include <cstdlib>

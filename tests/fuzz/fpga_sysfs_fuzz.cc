@@ -1,5 +1,4 @@
-// Whatever the drivers of FPGA cards show in sysfs, the module reads it without a crash and without
-// a limit to what it says of it.
+// The module reads any content of the sysfs files of FPGA cards without a crash, and its report stays bounded.
 //   build/fuzz/bin/fpga_sysfs_fuzz -max_len=4096 CORPUS
 #include <unistd.h>
 
@@ -46,7 +45,7 @@ void expect_bounded_findings(const fpga::Readings& now) {
 
 }  // namespace
 
-// Pairs of a file, chosen by two bytes, and its content, up to the next zero byte.
+// Reads pairs of a file, chosen by two bytes, and its content, up to the next zero byte.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const Cards cards;
   std::vector<std::pair<fs::path, std::string>> before;

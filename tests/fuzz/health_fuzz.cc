@@ -1,5 +1,5 @@
-// Whatever is stated, listed and decided, in whatever order: the health of devices never gets stuck, stays bounded, and
-// the store knows what counts.
+// For any statements, lists and commands in any order, the health of devices never gets stuck, stays bounded, and the
+// store knows what counts.
 //   build/fuzz/bin/health_fuzz -max_len=1024 CORPUS
 #include <cstdint>
 #include <cstdlib>
@@ -21,7 +21,7 @@ class SteppedClock final : public Clock {
   Duration passed{0};
 };
 
-// Nothing left reads as zeros.
+// Reads zeros after the end.
 class Bytes {
  public:
   Bytes(const std::uint8_t* bytes, std::size_t size) : next_(bytes), end_(bytes + size) {}
@@ -131,7 +131,7 @@ class Run {
       if (!module_->knows(id)) check(health.causes.empty());
     }
   }
-  // Without a bad statement all ends but what only an operator ends; then he ends it.
+  // Without a bad statement everything ends except what only an operator ends; then the operator ends it.
   void settle() {
     for (const char* id : {"a", "b", "c", "d", "e"}) {
       for (const CauseHealth& cause : module_->health({.id = id}).causes) {

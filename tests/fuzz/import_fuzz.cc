@@ -1,4 +1,4 @@
-// No configuration of another program crashes the import, or the reader of what it writes.
+// No configuration of another program crashes the import, or the reader of its output.
 //   build/fuzz/bin/import_fuzz -max_len=4096 CORPUS
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
-// No line in the file of claims in doubt and no row of the ledger crashes the daemon, and a record that was read is the
-// same after it is written and read again.
+// No line in the file of claims in doubt and no row of the ledger crashes the daemon, and a record that was read is
+// unchanged after it is written and read again.
 //   build/fuzz/bin/ledger_fuzz -max_len=4096 CORPUS
 #include <cstdint>
 #include <cstdlib>

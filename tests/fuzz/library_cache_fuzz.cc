@@ -1,4 +1,4 @@
-// No /etc/ld.so.cache of an image crashes the hook, and what it writes it can read again.
+// No /etc/ld.so.cache of an image crashes the hook, and the hook can read its own output again.
 //   build/fuzz/bin/library_cache_fuzz -max_len=65536 CORPUS
 #include <cstdint>
 #include <cstdlib>

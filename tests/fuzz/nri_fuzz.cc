@@ -62,7 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   if (whole != frames(input, 3)) std::abort();
   for (const auto& [channel, all] : whole)
     for (const TtrpcFrame& frame : all) use(frame);
-  // The messages themselves, which the fuzzer would seldom find behind two headers.
+  // The messages themselves, which the fuzzer would seldom reach behind two headers.
   TtrpcFrame frame;
   frame.message = input;
   use(frame);

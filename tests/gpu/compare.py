@@ -11,7 +11,7 @@ def require_none(problems: list[str]) -> None:
 
 
 def known(devices: dict[str, dict], report: Report, instances: dict[str, Instance]) -> list[tuple[dict, Gpu, Instance | None]]:
-    """Each device that nvidia-smi lists, too, with its GPU and MIG instance. The first test judges the others."""
+    """Each device that nvidia-smi lists, too, with its GPU and MIG instance. The first test covers the others."""
     return [(device, instances[uuid].gpu if uuid in instances else report.gpus[uuid], instances.get(uuid))
             for uuid, device in devices.items() if uuid in instances or uuid in report.gpus]
 
@@ -39,6 +39,6 @@ class Differences:
             self.found.append(f"{field}: Cardcage has {cardcage!r}, nvidia-smi has {readings!r}, tolerance {tolerance:g}")
 
     def require_none(self, at_least: int) -> None:
-        """A comparison of fewer fields than any driver has tells nothing."""
+        """A comparison of fewer fields than any driver has proves nothing."""
         few = f"only {self.compared} fields could be compared, expected at least {at_least}"
         require_none(self.found + [few] * (self.compared < at_least))

@@ -1,4 +1,4 @@
-"""Fixtures: one daemon for the whole session, which a failed test lets print its log."""
+"""Fixtures: one daemon for the whole session, whose log a failed test prints."""
 
 import sys
 from pathlib import Path
@@ -52,7 +52,7 @@ def daemon(machine, report):
 
 @pytest.fixture
 def devices(daemon) -> dict[str, dict]:
-    """The devices as they are now, by UUID. The first test tells whether they are all."""
+    """The current devices, by UUID. The first test checks that they are complete."""
     return daemon.devices() or pytest.skip("Cardcage has no devices on this machine")
 
 

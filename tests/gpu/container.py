@@ -1,4 +1,4 @@
-"""A container with the edits of a CDI file, started by runc or crun as the CDI specification tells a runtime."""
+"""A container with the edits of a CDI file, started by runc or crun as the CDI specification requires of a runtime."""
 
 import json
 import os
@@ -23,19 +23,19 @@ def runtime() -> str | None:
 
 
 def edits(file: Path) -> dict[str, list]:
-    """The edits of a CDI file that is for one container: those for every device and those of each."""
+    """The edits of a CDI file that is for one container: those for all devices and those of each."""
     spec = json.loads(file.read_text())
     parts = [spec.get("containerEdits", {})] + [device["containerEdits"] for device in spec["devices"]]
     return {kind: [each for part in parts for each in part.get(kind, [])] for kind in ("env", "deviceNodes", "mounts")}
 
 
 def libraries(program: str) -> set[str]:
-    """What the dynamic loader of this machine loads for a program or library, the loader itself included."""
+    """The files that this machine's dynamic loader loads for a program or library, including the loader."""
     return set(re.findall(r"(/\S+) \(0x", run("ldd", program)))
 
 
 class Bundle:
-    """A root file system that has nothing of NVIDIA's driver, and the configuration of a container on it."""
+    """A root file system without NVIDIA's driver, and the configuration of a container on it."""
 
     def __init__(self, folder: Path, machine: Machine, cdi_file: Path):
         self.folder, self.rootfs = folder, folder / "rootfs"
@@ -56,7 +56,7 @@ class Bundle:
         return done.stdout
 
     def obstacle(self) -> str:
-        """Why this machine runs no container at all, or nothing: a container itself may lack the rights."""
+        """The reason why this machine runs no container at all, or empty: a container itself may lack the rights."""
         [loader] = [path for path in self.libraries if Path(path).name.startswith("ld-")]
         done = self._start([loader, "--list", next(path for path in self.libraries if path != loader)], {})
         return done.stdout if done.returncode else ""
@@ -73,7 +73,7 @@ class Bundle:
 
 
 def config(command: list[str], edits: dict[str, list]) -> dict:
-    """A configuration of the OCI runtime specification in which every device is forbidden but those of the edits."""
+    """A configuration of the OCI runtime specification in which only the devices of the edits are allowed."""
     nodes = edits.get("deviceNodes", [])
     mounts = [{"destination": mount["containerPath"], "source": mount["hostPath"], "options": mount["options"]}
               for mount in edits.get("mounts", [])]

@@ -76,7 +76,7 @@ class Daemon:
             raise Fatal(f"the daemon has exited with {self.process.returncode}:\n{self.log()}")
         modules = json.loads(self.cagectl("--json", "modules"))
         health = [device["health"] for device in self.devices().values()]
-        # Access alone is known at once.
+        # Only Access is known at once.
         if any(module["state"]["state"] != "ready" for module in modules):
             return False
         return all(each["state"] != "healthy" or len(each["causes"]) > 1 for each in health)
@@ -99,7 +99,7 @@ class Daemon:
         return done.stdout
 
     def devices(self) -> dict[str, dict]:
-        """By id, which is the UUID."""
+        """The devices by id, which is the UUID."""
         return {device["id"]: device for device in json.loads(self.cagectl("--json", "devices"))}
 
     def metrics(self) -> str:
@@ -109,7 +109,7 @@ class Daemon:
     def processes(self) -> list[int]:
         """The daemon and its workers."""
         found = [self.process.pid]
-        for one in found:  # grows meanwhile
+        for one in found:  # the set grows meanwhile
             for children in Path(f"/proc/{one}/task").glob("*/children"):
                 found += map(int, children.read_text().split())
         return found
@@ -156,7 +156,7 @@ class Claim:
         return self
 
     def __exit__(self, *_) -> None:
-        """Releases the device whatever has happened."""
+        """Releases the device in every case."""
         if self.cdi_files():
             self.unprepare()
         self.file.unlink()

@@ -1,4 +1,4 @@
-"""The machine whose GPUs are under test: this one, or a folder with fake GPUs, which tests only the suite."""
+"""The machine whose GPUs are under test: this one, or a folder with fake GPUs that tests only the suite."""
 
 import os
 import re
@@ -11,7 +11,7 @@ DRIVER_ROOT = Path(os.environ.get("CARDCAGE_GPU_DRIVER_ROOT", "/"))     # as nod
 
 
 class Machine:
-    """This machine: the kernel and the driver are the judges."""
+    """This machine: the kernel and the driver provide the expected values."""
 
     procfs = Path("/proc")
     container_files: tuple[str, ...] = ()  # files besides the claim's that nvidia-smi needs in a container
@@ -45,7 +45,7 @@ class Machine:
 
 
 class FakeMachine(Machine):
-    """Its device nodes are plain files, so their numbers come from its /proc/devices and their names."""
+    """A folder with fake GPUs. Device nodes are plain files: their numbers come from their names and /proc/devices."""
 
     def __init__(self, folder: Path):
         self.folder, self.procfs = folder, folder / "proc"

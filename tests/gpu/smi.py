@@ -1,11 +1,11 @@
-"""What nvidia-smi reports. The names of its elements differ between driver branches; those of 470 to 580 are known."""
+"""The reports of nvidia-smi. Names of elements differ between driver branches; those of 470 to 580 are known."""
 
 import re
 import subprocess
 import xml.etree.ElementTree as xml
 from dataclasses import dataclass
 
-ABSENT = "N/A"  # nvidia-smi knows the field, and the GPU or the driver cannot tell it
+ABSENT = "N/A"  # nvidia-smi knows the field, but the GPU or the driver does not report it
 NO_ACTION = "None"
 
 
@@ -25,7 +25,7 @@ class Gpu:
         self.pci = self.text("pci/pci_bus_id").lower()[-len("0000:3b:00.0"):]
 
     def text(self, *paths: str) -> str | None:
-        """The text of the first element that exists, ABSENT if the GPU cannot tell it, None if this driver has no such element."""
+        """The text of the first element that exists, ABSENT if the GPU does not report it, None if this driver has no such element."""
         for path in paths:
             found = self.element.find(path)
             if found is not None:
@@ -70,7 +70,7 @@ class Gpu:
                              f"clocks_{word}_reasons/clocks_{word}_reasons_gpu_idle") == "Active" for word in ("event", "throttle"))
 
     def clique(self) -> str | None:
-        """Cluster and clique of an NVLink fabric that is complete, ABSENT without one."""
+        """Cluster and clique of a complete NVLink fabric, ABSENT without one."""
         clique, cluster = self.text("fabric/cliqueId"), self.text("fabric/clusterUuid")
         if None in (clique, cluster):
             return None
@@ -96,7 +96,7 @@ class Gpu:
 
 @dataclass
 class Instance:
-    """A MIG instance whose compute instance takes all of it: others are no devices."""
+    """A MIG instance whose compute instance takes all of it: others are not devices."""
 
     uuid: str
     profile: str
@@ -118,7 +118,7 @@ class Report:
 
 
 def instances(program: str, report: Report) -> dict[str, Instance]:
-    """By UUID. Only -L tells UUIDs and profiles; both list the instances of a GPU by the same index."""
+    """The instances by UUID. Only -L has UUIDs and profiles; both list the instances of a GPU by the same index."""
     found, gpu = {}, None
     for line in run(program, "-L").splitlines():
         if whole := re.match(r"GPU \d+: .*\(UUID: (GPU-[\w-]+)\)", line):
@@ -131,6 +131,6 @@ def instances(program: str, report: Report) -> dict[str, Instance]:
 
 
 def compute_capabilities(program: str) -> dict[str, str]:
-    """By UUID; nothing before driver 510, whose nvidia-smi does not know the column."""
+    """The values by UUID; None before driver 510, whose nvidia-smi does not know the column."""
     table = run(program, "--query-gpu=uuid,compute_cap", "--format=csv,noheader", check=False)
     return dict(re.split(r",\s*", line.strip()) for line in table.splitlines())

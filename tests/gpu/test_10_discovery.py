@@ -1,4 +1,4 @@
-"""The devices against nvidia-smi, field by field."""
+"""The devices, compared with nvidia-smi field by field."""
 
 import re
 
@@ -39,7 +39,7 @@ def test_no_device_is_missing(daemon, report, instances):
 
 
 def compare_common(found: Differences, device: dict, report, gpu, capabilities: dict[str, str]) -> None:
-    """What a GPU and its MIG instances have in common."""
+    """The attributes that a GPU and its MIG instances have in common."""
     attributes, name = device["attributes"], device["name"]
     capability = capabilities.get(gpu.uuid)
     found.equal(f"{name} PCI address", device["pciBusID"], gpu.pci)

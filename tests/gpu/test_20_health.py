@@ -1,4 +1,4 @@
-"""The health against what nvidia-smi reports of remapped rows, ECC errors and recovery actions, in both directions."""
+"""The health, compared with nvidia-smi's remapped rows, ECC errors and recovery actions, in both directions."""
 
 from compare import known, require_none
 
@@ -15,7 +15,7 @@ def test_health(devices, report, instances):
                             f"nvidia-smi has {state} ({', '.join(faults) or 'no fault'})")
         causes = {each["cause"]: each for each in health["causes"]}
         for cause in JUDGED:
-            seen = bool(causes.get(cause, {}).get("reason"))  # also if it only informs
+            seen = bool(causes.get(cause, {}).get("reason"))  # even if the cause only informs
             if seen != (cause in faults):
                 problems.append(f"{device['name']} {cause}: Cardcage has {causes.get(cause, {}).get('reason') or 'no fault'}, "
                                 f"nvidia-smi has {', '.join(faults) or 'no fault'}")

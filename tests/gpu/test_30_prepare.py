@@ -1,4 +1,4 @@
-"""What a claim for each device gives to containers, against the files of this machine."""
+"""The edits of a claim for each device, compared with the files of this machine."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ VERSION = re.compile(r"\d{3}\.\d[\d.]*\d")  # "580.65.06", in the name of a file
 
 @pytest.fixture(scope="module")
 def prepared(daemon) -> dict[str, dict]:
-    """The edits of a claim for each device, by id. Nothing stays prepared."""
+    """The edits of a claim for each device, by id. No claim stays prepared."""
     found = {}
     for device in daemon.devices().values():
         with Claim(daemon, device["name"]) as claim:
@@ -40,7 +40,7 @@ def test_prepare_twice_and_unprepare(daemon, devices):
 
 
 def test_no_other_runtime_adds_gpus(prepared):
-    """What NVIDIA's container runtime reads."""
+    """The variables that NVIDIA's container runtime reads."""
     require_none([f"{identity} env: the CDI file has {edit['env']}, expected NVIDIA_VISIBLE_DEVICES=void"
                   for identity, edit in prepared.items() if edit["env"] != ["NVIDIA_VISIBLE_DEVICES=void"]])
 
@@ -63,7 +63,7 @@ def test_device_nodes_are_those_of_the_kernel(machine, prepared):
 
 
 def test_device_nodes_are_those_of_the_device(machine, devices, report, instances, prepared):
-    """The control nodes, that of the GPU and those of the MIG instance; no other GPU's."""
+    """The control nodes and those of the GPU and of the MIG instance; no other GPU's."""
     problems = []
     for device, gpu, instance in known(devices, report, instances):
         wanted = CONTROL | {f"/dev/nvidia{gpu.minor}"}

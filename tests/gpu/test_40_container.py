@@ -1,4 +1,4 @@
-"""A container that has nothing but its claim sees exactly the device of the claim."""
+"""A container that has only its claim sees exactly the device of the claim."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""The figures of dcgm-exporter on the metrics page against nvidia-smi right before and after.
+"""The figures of dcgm-exporter on the metrics page, compared with nvidia-smi right before and after.
 
 A figure may differ from both readings by its tolerance. Loads change at any time, so one agreement of several attempts
 is enough: a wrong unit, GPU or field never agrees.
@@ -48,7 +48,7 @@ def samples(page: str) -> list[tuple[str, float, dict[str, str]]]:
 
 
 def rows(page: str) -> dict[str, dict[str, tuple[float, dict[str, str]]]]:
-    """By UUID and name: the value and the labels of whole GPUs."""
+    """The value and the labels of whole GPUs, by UUID and name."""
     found = {}
     for name, value, labels in samples(page):
         if "GPU_I_ID" not in labels:
@@ -65,7 +65,7 @@ def compare(found: Differences, uuid: str, row: dict, before: smi.Gpu, after: sm
     power = [gpu.power() for gpu in (before, after)]
     within("POWER_USAGE", power, max([WATTS, *(WATTS_SHARE * each for each in power if isinstance(each, float))]))
     for figure, element in (("SM_CLOCK", "clocks/sm_clock"), ("MEM_CLOCK", "clocks/mem_clock")):
-        if before.is_idle() == after.is_idle():  # else it is changing right now
+        if before.is_idle() == after.is_idle():  # otherwise it is changing right now
             within(figure, [gpu.number(element) for gpu in (before, after)], MHZ)
     for figure, elements in COUNTERS:
         within(figure, [gpu.number(*elements) for gpu in (before, after)])
@@ -97,7 +97,7 @@ def test_labels(daemon, report):
 
 
 def test_mig_instances_have_rows(daemon, report, instances):
-    """Memory of each instance, told apart by the numbers of the driver."""
+    """Memory of each instance, which the driver's numbers identify."""
     if not instances:
         pytest.skip("no MIG instance exists on this machine, and the suite makes none")
     listed = {(each.gpu.uuid, str(each.number("gpu_instance_id")), each.profile) for each in instances.values()}

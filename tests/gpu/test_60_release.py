@@ -1,4 +1,4 @@
-"""A module that is quiesced leaves the driver alone: it could be unloaded, and the card reset."""
+"""A quiesced module leaves the driver alone: the driver can be unloaded, and the card reset."""
 
 from waiting import until
 

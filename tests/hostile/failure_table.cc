@@ -8,7 +8,7 @@
 namespace cardcage {
 namespace {
 
-// In the order of the enumeration.
+// By enumerator.
 constexpr std::array<std::string_view, 7> kOutcomes{"refused",        "call fails",  "instance lost", "harmless",
                                                     "daemon spoiled", "daemon dies", "not run"};
 constexpr std::size_t kColumns = 3;

@@ -46,7 +46,7 @@ Status HostileModules::start_faulty() {
 
 Status HostileModules::only_start() { return start_faulty(); }
 
-// A module that survives its fault has to keep working.
+// Checks that a module that survives its fault keeps working.
 Status HostileModules::check(const std::string& device_id) {
   if (auto started = start_faulty(); !started) return started;
   if (auto checked = run(module->check({device_id}, soon())); !checked) return std::unexpected(checked.error());
@@ -87,7 +87,7 @@ Status HostileModules::hang_while_loaded() {
   return std::unexpected((*loaded)->error());
 }
 
-// Past the deadline, until the host gives up.
+// Runs past the deadline, until the host gives up.
 Status HostileModules::hang_in(Task<Status> call) {
   const auto call_result = begin(std::move(call));
   EXPECT_TRUE(is_hanging());
@@ -158,7 +158,7 @@ Status HostileModules::use_late_sinks() {
 Status HostileModules::hear_eight_threads() {
   if (auto checked = check_once(); !checked) return checked;
   const auto all_reported = [this] {
-    clock.advance(std::chrono::milliseconds(10));  // between the news of a module inside the daemon
+    clock.advance(std::chrono::milliseconds(10));  // between two reports of a module inside the daemon
     std::set<std::string> ids;
     for (const auto& [id, health] : reports) ids.insert(id);
     return ids.size() == 8 && rescans > 0;

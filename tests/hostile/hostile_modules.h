@@ -1,4 +1,4 @@
-// Faults of modules, and how to provoke them.
+// Faults of modules, and their provocation.
 #pragma once
 
 #include <functional>
@@ -34,7 +34,7 @@ struct FaultCase {
 
 class HostileModules : public ModuleFixture, public ::testing::WithParamInterface<FaultCase> {
  public:
-  // Each provokes a fault and returns what the caller of the module gets.
+  // Each provokes a fault and returns the result for the caller of the module.
   Status only_start();
   Status check_once();
   Status reset_once();
@@ -59,7 +59,7 @@ class HostileModules : public ModuleFixture, public ::testing::WithParamInterfac
   ~HostileModules() override { ::close(spare_); }
 
   const Fault& fault() const { return GetParam().fault; }
-  // A module without fault works from start to stop.
+  // Uses a module without fault from start to stop.
   void use_a_good_module();
 
   std::vector<pid_t> left_children;
@@ -70,7 +70,7 @@ class HostileModules : public ModuleFixture, public ::testing::WithParamInterfac
   Status hang_in(Task<Status> call);
   Status fork_and_check(const std::string& how);
 
-  const int spare_;  // a descriptor that nothing else uses
+  const int spare_;  // a descriptor without any other use
 };
 
 }  // namespace cardcage

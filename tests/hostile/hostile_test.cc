@@ -60,7 +60,7 @@ class HostileModulesTest : public HostileModules {
   }
   std::string changes_since(const ProcessState& before) {
     std::string changes = ProcessState::now().changes_since(before);
-    // A thread that hung may still hold what it is about to release.
+    // A hanging thread may still hold resources that it is about to release.
     if (isolation == Isolation::kInProcess && is_hanging_now())
       std::ignore = eventually([&] { return (changes = ProcessState::now().changes_since(before)).empty(); });
     return changes;
@@ -76,7 +76,7 @@ TEST_P(HostileModulesTest, HasTheOutcomeInTheTable) {
   const FailureRow::Cell& cell = isolation == Isolation::kInProcess ? row.in_process : row.process;
   if (fault().needs_control_groups && writable_control_groups().empty()) GTEST_SKIP() << "no control group is writable";
   ASSERT_TRUE(cell.outcome) << "no row, or no outcome in it, for " << fault().row;
-  use_a_good_module();  // opens what the host then keeps open
+  use_a_good_module();  // opens files that the host then keeps open
   const ProcessState before = ProcessState::now();
   if (kills_the_daemon()) {
     expect_death();

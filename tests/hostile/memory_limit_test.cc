@@ -1,4 +1,4 @@
-// What the kernel does once a leaking module has used up the memory of the daemon's cgroup.
+// The kernel's action after a leaking module has used up the memory of the daemon's cgroup.
 #include <fstream>
 
 #include "host/core/file.h"
@@ -21,7 +21,7 @@ bool write_line(const fs::path& file, const std::string& text) {
   return out.good();
 }
 
-// A cgroup below that of this process, which limits memory. Version 1 or 2.
+// A cgroup below this process's own, which limits memory. Version 1 or 2.
 class MemoryGroup {
  public:
   MemoryGroup() {
@@ -69,7 +69,7 @@ class MemoryLimitTest : public ModuleFixture {
   MemoryLimitTest() : ModuleFixture(Isolation::kProcess) {}
 };
 
-// This process stands for a daemon, and is the larger one: by size alone the kernel would end it.
+// This process stands for a daemon, and is the larger one: by size alone the kernel would kill it.
 TEST_F(MemoryLimitTest, EndsTheLeakingWorkerAndNotTheDaemon) {
   const MemoryGroup group;
   if (!group.why_not.empty()) GTEST_SKIP() << group.why_not;

@@ -17,10 +17,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Far above what a module and its calls need, far below what leaks_memory.c takes.
+// Far above the needs of a module and its calls, far below the memory that leaks_memory.c takes.
 constexpr std::size_t kNotableGrowthMib = 64;
 
-// Without the images of modules, which stay mapped.
+// The open descriptors, without the images of modules, which stay mapped.
 std::map<int, std::string> open_descriptors() {
   std::map<int, std::string> open;
   for (const auto& [fd, target] : proc::open_files(::getpid()))

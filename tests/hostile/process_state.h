@@ -11,7 +11,7 @@
 namespace cardcage {
 
 struct ProcessState {
-  std::map<int, std::string> descriptors;  // with what they refer to
+  std::map<int, std::string> descriptors;  // with their targets
   std::set<pid_t> children;
   std::string folder, locale;
   mode_t mask = 0;

@@ -1,5 +1,5 @@
-// kill -9 of the daemon and of its workers at every step of a driver switch: what is on disk and in sysfs is enough to
-// go on, or to go back.
+// kill -9 of the daemon and of its workers at every step of a driver switch: the files on disk and in sysfs suffice to
+// continue, or to go back.
 #include "tests/fakes/fake_sysfs.h"
 #include "tests/kill/kill_fixture.h"
 

@@ -1,4 +1,4 @@
-// Kills the real daemon or its workers at a fault point or at any moment, and checks what must hold afterwards.
+// Kills the real daemon or its workers at a fault point or at any moment, and checks the invariants afterwards.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace cardcage {
 
-// When mortal_cardcage kills whom, see mortal/main.cc.
+// The point and the victim of a kill by mortal_cardcage, see mortal/main.cc.
 struct Death {
   FaultPoint point;
   const char* victim;  // "host", "workers"
@@ -32,7 +32,7 @@ class KillTest : public DaemonTest {
   void start_with(const Death& death);
   // Waits for the death, and starts the next daemon if the host died.
   void survive(const Death& death);
-  // Repeat the call until it succeeds, as the kubelet does: a worker takes a second to come back.
+  // Repeat the call until it succeeds, as the kubelet does: a worker needs a second to restart.
   bool prepare_with_retries(const ClaimRef& claim);
   bool unprepare_with_retries(const ClaimRef& claim);
   // Checks that no claim has left a trace.

@@ -21,7 +21,7 @@ std::vector<Death> of_host_and_workers(const std::vector<FaultPoint>& points) {
 
 class DeathTest : public KillTest, public ::testing::WithParamInterface<Death> {
  protected:
-  // Restarts a host that was killed, as the kubelet or systemd would, and checks its books before.
+  // Restarts a killed host, as the kubelet or systemd would, after a check of its books.
   void survive() {
     if (std::string_view(GetParam().victim) == "workers") {
       ASSERT_TRUE(logged("killed by signal 9"));
@@ -52,7 +52,7 @@ TEST_P(DeathInPrepare, IsRepeatedByTheKubelet) {
   EXPECT_THAT(files(hardware()), SizeIs(2));
   EXPECT_THAT(claims_with_cdi_file(), SizeIs(1));
   if (GetParam().point == FaultPoint::kAfterJournal) {
-    EXPECT_TRUE(logged("its journal came back: 'preparing " + claim.uid)) << "what the dead module wrote";
+    EXPECT_TRUE(logged("its journal came back: 'preparing " + claim.uid)) << "the dead module wrote it";
   }
   ASSERT_TRUE(unprepare_with_retries(claim));
   expect_nothing_left();

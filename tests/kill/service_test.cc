@@ -1,5 +1,5 @@
-// kill -9 of the daemon and of its workers while a service starts and while it runs: a claim has one process of it, and
-// none once it is released.
+// kill -9 of the daemon and of its workers while a service starts and while it runs: a claim has one process of the
+// service, and none after its release.
 #include <signal.h>
 
 #include <fstream>
@@ -28,7 +28,7 @@ class ServiceFixture : public KillTest {
               fmt::format("programs = [{}]\n", programs));
   }
   std::filesystem::path pids_file() const { return daemon.folder() / "pids"; }
-  // Of all processes of the service so far, those that run.
+  // The running processes among all processes of the service so far.
   std::vector<pid_t> alive() const {
     std::istringstream lines(read_file(pids_file(), 10'000).value_or(""));
     std::vector<pid_t> pids{std::istream_iterator<pid_t>(lines), {}};

@@ -1,4 +1,4 @@
-/* Its lists have no entries, and pointers that lead nowhere: so do those of empty slices in Rust. */
+/* Its lists have no entries, and their pointers are dangling, as those of empty slices in Rust. */
 #include "base.h"
 #define NOWHERE ((void*)8)
 static cage_status collect(cage_instance* self, const cage_call* call, cage_metrics_sink* out) {

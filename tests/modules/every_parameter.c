@@ -1,4 +1,4 @@
-/* Declares parameters of every type with every limit, for tests of what is judged by a declaration. */
+/* Declares parameters of every type with every limit, for tests of judgements by declaration. */
 #include "base.h"
 
 #define FIELD(name_, type_) .struct_size = sizeof(cage_option), .type = CAGE_OPTION_##type_, .name = CAGE_LIT(name_)

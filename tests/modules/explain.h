@@ -1,4 +1,4 @@
-/* What a module in a worker may do and is, told as the explanation of a failed call. */
+/* The rights and the identity of a module in a worker, reported as the explanation of a failed call. */
 #ifndef TESTS_MODULES_EXPLAIN_H_
 #define TESTS_MODULES_EXPLAIN_H_
 #include <cardcage/module.h>
@@ -18,7 +18,7 @@ static inline void explain(const cage_call* call, const char* text) {
   call->explain(call, what);
 }
 
-/* Explains what the module sees of its process. */
+/* Explains the module's view of its process. */
 static inline void explain_process(const cage_call* call) {
   int open = 0;
   for (int fd = 0; fd < 1024; ++fd) open += fcntl(fd, F_GETFD) != -1;
@@ -29,7 +29,7 @@ static inline void explain_process(const cage_call* call) {
   explain(call, text);
 }
 
-/* Explains where the files of the node are. */
+/* Explains the places of the node's files. */
 static inline void explain_roots(const cage_call* call, const cage_host* host) {
   char text[256];
   snprintf(text, sizeof text, "%s %s %s %s", host->sysfs.data, host->procfs.data, host->devfs.data,
@@ -79,7 +79,7 @@ static inline long forbidden_call(int which) {
 
 static void* do_nothing(void* unused) { return unused; }
 
-/* The error of each of these calls, and whether threads can still be made. */
+/* Explains the error of each of these calls, and whether threads can still be made. */
 static inline void explain_forbidden(const cage_call* call) {
   char text[256];
   size_t size = 0;
@@ -95,7 +95,7 @@ static inline void explain_forbidden(const cage_call* call) {
   explain(call, text);
 }
 
-/* Who the module is. */
+/* Explains the user of the module. */
 static inline void explain_user(const cage_call* call) {
   char effective[64], bounding[64], text[256];
   read_status("CapEff:", effective, sizeof effective);

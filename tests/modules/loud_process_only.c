@@ -1,4 +1,4 @@
-/* Prints, and says that its process is its own. */
+/* Prints, and declares that it needs a process of its own. */
 #include <stdio.h>
 
 #include "base.h"

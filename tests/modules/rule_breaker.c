@@ -41,7 +41,7 @@ static cage_status refuse(const cage_call* call, cage_status status, const char*
   return status;
 }
 
-/* Does not watch its deadline if that is near. */
+/* Ignores its deadline if that is near. */
 static void oversleep(const cage_call* call) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -91,7 +91,7 @@ static void run_child(void) {
   waitpid(child, NULL, 0);
 }
 
-/* Breaks a rule that no check looks for: the host notices the breach and logs it. */
+/* Breaks a rule without a check: the host notices the breach and logs it. */
 static void break_noticed_rule(const cage_values* options) {
   const cage_str first = CAGE_LIT("dev-0"), none = CAGE_LIT(""), line = CAGE_LIT("again");
   const double degrees = 40;

@@ -55,7 +55,7 @@ static void hang(void) {
   touch("left");
 }
 
-/* Behaves as told in a call with this name. */
+/* Behaves as configured in a call with this name. */
 static cage_status behave_in(const cage_call* call, const char* name) {
   char wanted[64];
   snprintf(wanted, sizeof wanted, "%s=explain", name);
@@ -101,7 +101,7 @@ static cage_status behave_in(const cage_call* call, const char* name) {
   if (behaves(wanted)) {
     struct pollfd cancelled = {.fd = call->cancel_fd, .events = POLLIN};
     poll(&cancelled, 1, 20000);
-    explain(call, call->cancelled(call) ? "gave up" : "nobody cancelled");
+    explain(call, call->cancelled(call) ? "gave up" : "not cancelled");
     return CAGE_CANCELLED;
   }
   return CAGE_OK;
@@ -325,7 +325,7 @@ static const cage_metric turns = {.struct_size = sizeof turns,
                                   .label_count = 2};
 static const cage_metric* const metrics_list[] = {&heat, &turns};
 
-/* Each breaks one rule. */
+/* Each sample breaks one rule. */
 static void report_bad_samples(cage_metrics_sink* out) {
   static char long_text[300];
   memset(long_text, 'x', sizeof long_text);

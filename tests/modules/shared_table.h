@@ -1,4 +1,4 @@
-/* A table that the dynamic loader unites with that of every other module that exports it: what GCC makes of an inline
+/* A table that the dynamic loader unites with that of every other module that exports it, as GCC does for an inline
  * variable of C++ that is not hidden. */
 #include "base.h"
 

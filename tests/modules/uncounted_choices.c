@@ -1,4 +1,4 @@
-/* The count of the choices is forgotten, so any value is allowed. */
+/* The count of the choices is missing, so any value is allowed. */
 #include "base.h"
 static const cage_str modes[] = {CAGE_LIT("fast"), CAGE_LIT("quiet")};
 static const cage_option mode = {.struct_size = sizeof mode,

@@ -1,4 +1,4 @@
-/* A module that sleeps until it is woken. Option `behave`: what events() does. */
+/* A module that sleeps until it is woken. Option `behave` is the behaviour of events(). */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static void close_all(void) {
   memset(self.many, 0, sizeof self.many);
 }
 
-/* Without remove(): the host forgets what is left. */
+/* Does not call remove(): the host drops the registrations. */
 static cage_status stop(cage_instance* me, const cage_call* call) {
   (void)me, (void)call;
   close_all();
@@ -74,7 +74,7 @@ static cage_status say(const cage_call* call, cage_status status, const char* te
   return status;
 }
 
-/* Explains what it got, and fails, so that the caller sees it. */
+/* Explains the events, and fails, so that the caller sees the explanation. */
 static cage_status tell(const cage_call* call, const cage_event* const* events, uint32_t count, uint32_t flags) {
   char text[512];
   size_t used = (size_t)snprintf(text, sizeof text, "flags %u", flags);
@@ -140,7 +140,7 @@ static cage_status drain_pipe(void) {
   return CAGE_OK;
 }
 
-/* The "device" is what to do. */
+/* The "device" is the action. */
 static cage_status reset(cage_instance* me, const cage_call* call, cage_str device_id) {
   static const struct {
     const char* name;

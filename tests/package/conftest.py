@@ -1,4 +1,4 @@
-"""Fixtures: the packages, the same as an older version, and a machine per suite."""
+"""Fixtures: the packages, an older version of them, and a machine per suite."""
 
 import glob
 import os

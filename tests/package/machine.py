@@ -65,7 +65,7 @@ class Machine:
             output.write(text)
 
     def end(self):
-        self.boot.send_signal(signal.SIGKILL)  # ends systemd, and the kernel everything that it started
+        self.boot.send_signal(signal.SIGKILL)  # ends systemd, and the kernel ends all of its processes
         self.boot.wait()
         for _ in range(50):
             removed = subprocess.run(["find", self.group, "-depth", "-type", "d", "-exec", "rmdir", "{}", "+"],

@@ -1,4 +1,4 @@
-"""A container registry in memory on a port of this machine: as much of the OCI distribution API as pushing and reading an image takes."""
+"""A container registry in memory on a port of this machine: the parts of the OCI distribution API for pushing and reading an image."""
 
 import hashlib
 import json
@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 class Registry:
     def __init__(self):
-        self.contents: dict[str, tuple[str, bytes]] = {}  # by path: the media type and the bytes
+        self.contents: dict[str, tuple[str, bytes]] = {}  # media type and bytes by path
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"contents": self.contents}))
         self.address = f"127.0.0.1:{self.server.server_address[1]}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()

@@ -94,7 +94,7 @@ def test_the_commands_of_the_page_push_it(image, tmp_path):
     (tmp_path / "build").mkdir()
     (tmp_path / "build/image").symlink_to(image[0].parent)
     registry = Registry()
-    # Without TLS, which the registry of a reader has.
+    # Without TLS, which a reader's registry has.
     configuration = tmp_path / ".config/containers/registries.conf"
     configuration.parent.mkdir(parents=True)
     configuration.write_text(f'[[registry]]\nlocation = "{registry.address}"\ninsecure = true\n')

@@ -1,4 +1,4 @@
-"""The commands of docs/install.md for packages, as they stand there, on a node without the hardware of the module."""
+"""The commands of docs/install.md for packages, unchanged, on a node without the hardware of the module."""
 
 import os
 import sys
@@ -28,7 +28,7 @@ driver = "gpu.nvidia.com"
 
 @pytest.fixture(scope="module", autouse=True)
 def reader(machine):
-    """Answers for the reader what apt and the unit ask for."""
+    """Answers the questions of apt and the unit for the reader."""
     machine.write("/etc/apt/apt.conf.d/90tests", 'APT::Get::Assume-Yes "true";\nAPT::Install-Recommends "false";\n')
     machine.write("/etc/cardcage/environment", "NODE_NAME=node\n")
 

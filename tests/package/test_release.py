@@ -1,4 +1,4 @@
-"""What tools/release makes: complete, usable, and the same bytes a second time."""
+"""The output of tools/release: complete, usable, and the same bytes a second time."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""A vendor's module from the package cardcage-dev alone: no file of the sources is on the machine."""
+"""A vendor's module from the package cardcage-dev alone: the machine has no file of the sources."""
 
 import os
 import re
@@ -33,6 +33,6 @@ def test_cmake_finds_the_version(machine):
     machine.write("/root/work/find/CMakeLists.txt", "cmake_minimum_required(VERSION 3.25)\nproject(find LANGUAGES C)\n"
                   "find_package(cardcage ${WANTED} REQUIRED)\nmessage(STATUS \"version ${cardcage_VERSION}\")\n")
     build = "cd /root/work/find && cmake -G Ninja -B build -DWANTED"
-    version = machine.output("pkg-config --modversion cardcage-module")  # of the ABI, which tests/abi compares with the header
+    version = machine.output("pkg-config --modversion cardcage-module")  # the ABI's version, which tests/abi compares with the header
     assert f"version {version}" in machine.output(f"{build}={version}")
     assert machine.run(f"{build}=99.0", check=False).returncode != 0

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""unit.py FILE: the systemd unit keeps what confines the daemon, by `systemd-analyze security`, which this prints."""
+"""unit.py FILE: the systemd unit still confines the daemon, by `systemd-analyze security`, whose table is printed."""
 
 import re
 import shutil
@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE
-MOST_EXPOSED = 6.2  # of 10
+MOST_EXPOSED = 6.2  # on a scale to 10
 SETTINGS = ["NoNewPrivileges=yes", "ProtectHostname=yes", "RestrictSUIDSGID=yes", "RestrictNamespaces=mnt net",
             "SystemCallArchitectures=native"]
 LISTS = ["SystemCallFilter", "CapabilityBoundingSet"]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that CHANGELOG.md has the version of the project on top, and kinds of changes that Keep a Changelog knows."""
+"""Checks that CHANGELOG.md has the project's version on top, and only kinds of changes of Keep a Changelog."""
 
 import re
 import sys

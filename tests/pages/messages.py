@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that Cardcage prints the messages which docs/troubleshooting.md lists: each is in the sources of the program that says it."""
+"""Checks that Cardcage prints the messages which docs/troubleshooting.md lists: each is in the sources of its program."""
 
 import re
 import sys
@@ -11,7 +11,7 @@ ROW = re.compile(r"^\| (`.*) \| ([\w ]+) \| ")
 PROGRAM = ("host/**/*.cc", "host/**/*.h", "ctl/*.cc", "modules/**/*.cc")
 SPEAKERS = {"chart": ("charts/cardcage/templates/*.tpl",), "helm": ("tests/chart/test_values.py",),
             "check": ("tests/golden/config/*.errors",), **dict.fromkeys(("status", "event", "log", "cagectl", "modules"), PROGRAM)}
-OTHERS = {"kubelet", "containerd", "scheduler", "API server", "dynamic loader"}  # print what no source here has
+OTHERS = {"kubelet", "containerd", "scheduler", "API server", "dynamic loader"}  # not from these sources
 LITERALS = re.compile(r'"\s*\n\s*"')  # one text in two pieces
 
 
@@ -21,7 +21,7 @@ def sources(patterns):
 
 
 def pieces(message):
-    """What stands between the parts that differ, if it is long enough to mean something."""
+    """The fixed text between the variable parts, if it is long enough to be significant."""
     found = (re.sub(r"^\W+|\W+$", "", piece) for piece in message.split("…"))
     return [piece for piece in found if len(piece) >= 6]
 

@@ -1,4 +1,4 @@
-"""Reads the commands of the pages that people copy from, and says which test runs each.
+"""Reads the commands of the pages that people copy from, and finds the test that runs each.
 
 A test runs what the page says: it takes its commands from run_by(__file__). `commands.py` checks that no command is left out.
 """
@@ -16,7 +16,7 @@ HERE_DOCUMENT = re.compile(r"<<-?\s*'?\"?(\w+)")
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block, with the heading that it stands under."""
+    """A fenced block and its heading."""
     page: str
     heading: str
     language: str
@@ -32,7 +32,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Rule:
-    """Commands of a page that one test runs: those under some headings, those that begin with some words, or both."""
+    """Commands of a page that one test runs, selected by headings, by their first words, or by both."""
     test: str
     page: str
     headings: tuple[str, ...] = ()  # none = all
@@ -79,7 +79,7 @@ def blocks(page: str) -> list[Block]:
 def split(text: str) -> list[str]:
     """The commands of a shell block: continued lines are joined, and a here-document stays with its command."""
     commands: list[str] = []
-    end = ""  # of the here-document that is open
+    end = ""  # the end of the open here-document
     for line in text.replace("\\\n", " ").splitlines():
         if end:
             commands[-1] += "\n" + line

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Follows a tutorial as a reader does: runs its commands in one shell, and compares what they print with what the page shows.
+"""Follows a tutorial as a reader does: runs its commands in one shell, and compares their output with the page.
 
 tutorial.py docs/tutorial-NAME.md FOLDER MODULES    FOLDER is that of abi.vendor.install, MODULES has the modules of Cardcage
 
@@ -38,7 +38,7 @@ def normal(line, home):
 
 
 def script_of(commands):
-    """Each command prints its number, so that its output is found, and ends the shell if it does not end as it should."""
+    """Each command prints its number, which marks its output, and ends the shell if it fails unexpectedly."""
     lines = []
     for number, command in enumerate(commands):
         wanted = "!=" if re.search(r"# fails\b", command.splitlines()[0]) else "=="
@@ -74,7 +74,7 @@ def run(commands, home, env):
 
 
 def compare(shown, printed, home):
-    """The first line of the page that is not in the output in its place, or nothing."""
+    """The first line of the page that is missing at its place in the output, or None."""
     lines = iter([normal(line, home) for line in printed.splitlines()])
     for line in filter(None, (normal(line, home) for line in shown.splitlines())):
         if line != "…" and line not in lines:
@@ -85,7 +85,7 @@ def compare(shown, printed, home):
 def main():
     page, folder, modules = sys.argv[1:]
     commands = run_by(__file__, page)
-    number, shown = 0, []  # which commands print what
+    number, shown = 0, []  # the expected output of ranges of commands
     for block in blocks(page):
         if block.language == "sh":
             first, number = number, number + len(split(block.text))

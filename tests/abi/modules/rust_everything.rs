@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Uses all of the crate abi/rust, as sdk_everything.cc uses all of sdk.hpp: the same tests look at both.
+// Uses all of the crate abi/rust, as sdk_everything.cc uses all of sdk.hpp, so that the same tests check both.
 use cardcage::{
     raw, Attribute, Bind, Binding, Call, Catalogue, Cause, Choice, Claim, CollectCatalogue, CollectLabels,
     CollectMetrics, Condition, Conditions, Configure, Declared, Description, Device, DeviceAction, DeviceNode, Edits,
@@ -53,15 +53,15 @@ impl Everything {
             _ => Ok(()),
         }
     }
-    /// Logs what fails.
+    /// Logs the errors.
     fn check(&self, call: &Call, device: &str) -> Result {
         self.try_check(call, device).map_err(|error| {
             self.host.info(format_args!("{error:?}"));
             error
         })
     }
-    /// Of a device "run:<program>", the outcome of that program; of a device "keep:<program>", a service that starts and
-    /// stops; of a device "write:<device>", accesses to its hardware.
+    /// Runs a program for a device "run:<program>" and logs its outcome, starts and stops a service for
+    /// "keep:<program>", and accesses the hardware of the device for "write:<device>".
     fn try_check(&self, call: &Call, device: &str) -> Result {
         if let Some(name) = device.strip_prefix("keep:") {
             let program = Program {

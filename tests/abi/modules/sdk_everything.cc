@@ -5,7 +5,7 @@
 
 namespace {
 
-// Designated initialisers would do with C++20.
+// With C++20, designated initialisers would suffice.
 constexpr cage::Cause hot() {
   cage::Cause cause;
   cause.name = "Temperature";
@@ -159,7 +159,7 @@ class Everything final : public cage::Module {
     }
   }
 
-  // Logs what fails.
+  // Logs the errors.
   void check(const cage::Call& call, std::string_view device) override {
     try {
       try_check(call, device);
@@ -169,7 +169,7 @@ class Everything final : public cage::Module {
     }
   }
 
-  // Of a device "run:<program>", the outcome of that program; of a device "write:<device>", accesses to its hardware.
+  // Runs a program for a device "run:<program>" and logs its outcome, and accesses the hardware for "write:<device>".
   void try_check(const cage::Call& call, std::string_view device) {
     if (device == "causes") {
       host_.health(device,

@@ -25,7 +25,7 @@ type driver struct {
 	holders  map[string]types.UID // by device
 }
 
-// preparedClaim is what the checkpoint keeps, so that a repeated prepare and an unprepare need no API server.
+// preparedClaim is a claim in the checkpoint, so that a repeated prepare and an unprepare need no API server.
 type preparedClaim struct {
 	Namespace string           `json:"namespace"`
 	Name      string           `json:"name"`
@@ -128,7 +128,7 @@ func (d *driver) plan(claim *resourceapi.ResourceClaim) (preparedClaim, error) {
 	return planned, nil
 }
 
-// UnprepareResourceClaims needs nothing but the checkpoint: the claims may be gone from the API server.
+// UnprepareResourceClaims needs only the checkpoint: the claims may be gone from the API server.
 func (d *driver) UnprepareResourceClaims(_ context.Context, claims []kubeletplugin.NamespacedObject) (map[types.UID]error, error) {
 	results := make(map[types.UID]error, len(claims))
 	for _, claim := range claims {

@@ -48,7 +48,8 @@ func (d *driver) writeCheckpoint() error {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// writeCDI tells the container runtime what containers of the claim get. The folder is in memory, so a sync has no purpose.
+// writeCDI writes the edits of the claim's containers for the runtime. The folder is in memory, so a sync has no
+// purpose.
 func (d *driver) writeCDI(uid types.UID, claim preparedClaim) error {
 	spec := specs.Spec{Version: "0.5.0", Kind: d.cdiKind()}
 	for _, device := range claim.Devices {

@@ -35,7 +35,7 @@ func main() {
 	flag.StringVar(&s.kubeletRoot, "kubelet-root", "/var/lib/kubelet", "the kubelet's --root-dir")
 	flag.StringVar(&s.cdi, "cdi", "/var/run/cdi", "folder of CDI files")
 	flag.IntVar(&s.devices, "devices", 8, "how many devices the driver has")
-	// Off in the drivers that vendors start from. Their checkpoint survives a power failure some seconds after the call.
+	// Off in the drivers that vendors start from. Their checkpoint is durable some seconds after the call.
 	flag.BoolVar(&s.syncFolder, "sync-folder", false, "make the new checkpoint durable before a call returns, as the daemon does")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
@@ -99,7 +99,7 @@ func resources(s settings) resourceslice.DriverResources {
 	return resourceslice.DriverResources{Pools: map[string]resourceslice.Pool{s.node: pool}}
 }
 
-// HandleError is called for what fails in the background.
+// HandleError is called for errors in the background.
 func (d *driver) HandleError(_ context.Context, err error, msg string) {
 	if errors.Is(err, kubeletplugin.ErrRecoverable) {
 		log.Printf("%s: %v", msg, err)

@@ -1,4 +1,4 @@
-/* Closes all descriptors from the number in the device id up, as a library does that daemonizes. */
+/* Closes all descriptors from the number in the device id up, as a daemonizing library does. */
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-/* Runs all exit handlers and destructors of the process, on a thread that is not its main one. */
+/* Runs all exit handlers and destructors of the process, on a thread other than the main one. */
 #include <stdio.h>
 #include <stdlib.h>
 

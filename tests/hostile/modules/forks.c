@@ -1,5 +1,5 @@
 /* Leaves a child behind that has all of its parent's files open. Device "hide": the child leaves the process group.
- * Device "escape": it prints until nobody reads, too. */
+ * Device "escape": it prints until no process reads, too. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
