@@ -98,7 +98,7 @@ std::string render_toml(std::string_view title, const std::vector<TomlTable>& ta
   for (const auto& [fate, heading] : std::initializer_list<std::pair<Fate, std::string_view>>{
            {Fate::kNoCounterpart, "Without a counterpart in Cardcage:"},
            {Fate::kUnknown, "Unknown settings:"},
-           {Fate::kNote, "What differs:"},
+           {Fate::kNote, "Differences:"},
            {Fate::kNotNeeded, "Not needed:"}})
     if (const std::string list = paragraphs(settings, fate); !list.empty())
       text += fmt::format("\n# {}\n{}", heading, list);

@@ -18,7 +18,7 @@ class PodHoldersTest : public ::testing::Test {
     return {.device = kCard, .allocated = at(allocated), .seen = seen};
   }
   // No pod holds a device.
-  PodHolders::Findings nobody(Duration began, std::vector<HandedOutDevice> handed_out) {
+  PodHolders::Findings look_without_pods(Duration began, std::vector<HandedOutDevice> handed_out) {
     return judge(began, {}, std::move(handed_out));
   }
   PodHolders::Findings judge(Duration began, std::vector<PodHolding> holdings,
@@ -30,13 +30,13 @@ class PodHoldersTest : public ::testing::Test {
 };
 
 TEST_F(PodHoldersTest, OneListWithoutTheDeviceIsNotEnough) {
-  const auto first = nobody(10s, {card(0s, true)});
+  const auto first = look_without_pods(10s, {card(0s, true)});
   EXPECT_THAT(first.absent, IsEmpty());
   EXPECT_EQ(first.confirm, at(11s));
-  const auto soon = nobody(10'999ms, {card(0s, true)});
+  const auto soon = look_without_pods(10'999ms, {card(0s, true)});
   EXPECT_THAT(soon.absent, IsEmpty()) << "two lists within a second";
   EXPECT_EQ(soon.confirm, at(11s));
-  const auto second = nobody(11s, {card(0s, true)});
+  const auto second = look_without_pods(11s, {card(0s, true)});
   ASSERT_EQ(second.absent.size(), 1);
   EXPECT_EQ(second.absent[0].device, card(0s, true));
   EXPECT_EQ(second.absent[0].until - second.absent[0].since, 1s);
@@ -44,30 +44,30 @@ TEST_F(PodHoldersTest, OneListWithoutTheDeviceIsNotEnough) {
 }
 
 TEST_F(PodHoldersTest, ADeviceThatIsListedAgainIsNotAbsent) {
-  (void)nobody(10s, {card(0s, true)});
+  (void)look_without_pods(10s, {card(0s, true)});
   EXPECT_THAT(judge(11s, {{kCard, kTrainer}}, {card(0s, true)}).absent, IsEmpty());
-  EXPECT_THAT(nobody(12s, {card(0s, true)}).absent, IsEmpty());
-  EXPECT_EQ(nobody(13s, {card(0s, true)}).absent.size(), 1);
+  EXPECT_THAT(look_without_pods(12s, {card(0s, true)}).absent, IsEmpty());
+  EXPECT_EQ(look_without_pods(13s, {card(0s, true)}).absent.size(), 1);
 }
 
 TEST_F(PodHoldersTest, AListProvesNothingDuringAnAllocate) {
   auto allocating = card(0s, true);
   allocating.allocating = true;
-  (void)nobody(10s, {card(0s, true)});
-  EXPECT_THAT(nobody(12s, {allocating}).absent, IsEmpty());
-  EXPECT_THAT(nobody(14s, {card(0s, true)}).absent, IsEmpty()) << "the first list after the Allocate";
+  (void)look_without_pods(10s, {card(0s, true)});
+  EXPECT_THAT(look_without_pods(12s, {allocating}).absent, IsEmpty());
+  EXPECT_THAT(look_without_pods(14s, {card(0s, true)}).absent, IsEmpty()) << "the first list after the Allocate";
   // Another Allocate ended after the last list and before the next one.
-  EXPECT_THAT(nobody(16s, {card(15s)}).absent, IsEmpty());
-  EXPECT_EQ(nobody(17s, {card(15s)}).absent.size(), 1);
+  EXPECT_THAT(look_without_pods(16s, {card(15s)}).absent, IsEmpty());
+  EXPECT_EQ(look_without_pods(17s, {card(15s)}).absent.size(), 1);
 }
 
 TEST_F(PodHoldersTest, AListThatBeganBeforeTheEndOfAnAllocateProvesNothing) {
   const auto early = judge(10s, {{kCard, kOther}}, {card(10s)});
   EXPECT_THAT(early.seen, IsEmpty()) << "that may be the earlier pod";
   EXPECT_EQ(early.confirm, at(11s));
-  EXPECT_THAT(nobody(9s, {card(10s)}).absent, IsEmpty());
-  EXPECT_THAT(nobody(11s, {card(10s)}).absent, IsEmpty());
-  EXPECT_EQ(nobody(12s, {card(10s)}).absent.size(), 1);
+  EXPECT_THAT(look_without_pods(9s, {card(10s)}).absent, IsEmpty());
+  EXPECT_THAT(look_without_pods(11s, {card(10s)}).absent, IsEmpty());
+  EXPECT_EQ(look_without_pods(12s, {card(10s)}).absent.size(), 1);
 }
 
 TEST_F(PodHoldersTest, AHolderIsReportedOncePerAllocate) {
@@ -108,7 +108,7 @@ TEST_F(PodHoldersTest, AnUnknownHoldingIsAdoptedAfterTwoLists) {
   EXPECT_EQ(second.strange[0].holder, kTrainer);
   EXPECT_THAT(judge(3s, {{kCard, kTrainer}}, {card(2s, true)}).strange, IsEmpty()) << "done";
   EXPECT_THAT(judge(4s, {{kCard, kTrainer}}, {}).strange, IsEmpty()) << "the count starts again";
-  (void)nobody(4'500ms, {});
+  (void)look_without_pods(4'500ms, {});
   EXPECT_THAT(judge(5s, {{kCard, kTrainer}}, {}).strange, IsEmpty()) << "it was gone in between";
 }
 
@@ -120,9 +120,9 @@ TEST_F(PodHoldersTest, OtherResourcesAreIgnored) {
 }
 
 TEST_F(PodHoldersTest, ADeviceThatTheLedgerForgetsLeavesNoEvidence) {
-  (void)nobody(10s, {card(0s, true)});
-  (void)nobody(11s, {});
-  EXPECT_THAT(nobody(12s, {card(0s, true)}).absent, IsEmpty());
+  (void)look_without_pods(10s, {card(0s, true)});
+  (void)look_without_pods(11s, {});
+  EXPECT_THAT(look_without_pods(12s, {card(0s, true)}).absent, IsEmpty());
 }
 
 TEST_F(PodHoldersTest, TheCheckpointDecidesAboutTheRelease) {
