@@ -21,7 +21,7 @@ TEST(OperatorDocTest, QuotesMatchTheGoldenFiles) {
     EXPECT_EQ(doc.substr(begin, doc.find("```", begin) - begin),
               read_file(source / (*match)[1].str(), 100'000).value_or("(missing)"));
   }
-  EXPECT_EQ(quotes, 17);
+  EXPECT_EQ(quotes, 18);
 }
 
 }  // namespace
