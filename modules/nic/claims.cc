@@ -10,6 +10,7 @@
 #include "modules/nic/netdev.h"
 #include "modules/nic/nic.h"
 #include "modules/nic/rdma.h"
+#include "modules/nic/rdma_hand_over.h"
 #include "modules/nic/settings.h"
 
 namespace cardcage::nic {
@@ -112,6 +113,17 @@ void require_unused(cage::Host host, const NodeLinks& links, std::string_view de
   host.rescan();
   throw cage::Error(CAGE_FAILED_PRECONDITION, "interface '" + interface + "' of device '" + std::string(device) +
                                                   "' stays with the node: " + reason);
+}
+
+// Mode Rdma leaves the RDMA device on the node.
+void require_shared_rdma(const hardware::Node& node, std::string_view device) {
+  const std::string bus_id = bus_id_of(device);
+  if (bus_id.empty() || rdma_devices_of(hardware::path_of(node.sysfs, bus_id)).empty() || !is_rdma_exclusive()) return;
+  throw cage::Error(
+      CAGE_FAILED_PRECONDITION,
+      "mode Rdma leaves device '" + std::string(device) +
+          "' in the node's network namespace, and this node's RDMA devices can be used in their own alone "
+          "(rdma system: exclusive); leave the mode out, so that the device moves to the pod");
 }
 
 // Who has one virtual function of a group has them all, and another claim's program would not be able to open it.
@@ -256,6 +268,7 @@ std::vector<KeptInterface> Claims::keep_interfaces(const cage::Claim& claim, cag
   std::set<std::string> names;
   for (const cage::Allocation& allocation : claim.allocations()) {
     const Settings settings = settings_of(allocation);
+    if (settings.mode == Mode::kRdma) require_shared_rdma(node_, allocation.device());
     if (settings.mode != Mode::kKernel || allocation.admin()) continue;
     KeptInterface kept = keep_interface(allocation, known);
     if (kept.netdev.name.empty()) {
@@ -291,6 +304,7 @@ KeptInterface Claims::keep_interface(const cage::Allocation& allocation,
     return *before;
   if (auto kept = read_interface(node_, device)) {
     require_unused(host_, NodeLinks(policy_.choice), device, kept->netdev.name);
+    kept->rdma = movable_rdma_of(node_, device, kept->netdev);
     return std::move(*kept);
   }
   require_at_home(node_, device);
@@ -346,6 +360,7 @@ std::vector<std::filesystem::path> Claims::rdma_of(std::string_view device) cons
   const std::string bus_id = bus_id_of(device);
   std::vector<std::filesystem::path> devices;
   if (!bus_id.empty()) devices = rdma_devices_of(hardware::path_of(node_.sysfs, bus_id));
+  if (devices.empty()) devices = lent_.rdma_of(device);  // a pod has them
   const SoftRdma soft = soft_rdma(node_.sysfs);
   if (soft.empty()) return devices;
   const auto present = read_interface(node_, device);

@@ -14,7 +14,7 @@
 namespace cardcage::nic {
 namespace {
 
-constexpr int kTries = 5;
+constexpr int kDumpTries = 5;
 // What the kernel fills at most for a dump, whatever the reader offers (NLMSG_GOODSIZE, max_recvmsg_len).
 constexpr std::size_t kBuffer = 32 << 10;
 // An interface with its virtual functions, some hundred bytes for each.
@@ -61,7 +61,7 @@ void NetlinkSocket::dump(std::uint16_t type, std::uint8_t family, const OnMessag
 
 void NetlinkSocket::dump(std::uint16_t type, const Build& build, const OnMessage& on_message) {
   std::array<char, kBuffer> buffer{};
-  for (int left = kTries; left > 0; --left) {
+  for (int left = kDumpTries; left > 0; --left) {
     nlmsghdr* const request = mnl_nlmsg_put_header(buffer.data());
     request->nlmsg_type = type;
     request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;

@@ -17,7 +17,7 @@ class NetlinkSocket {
 
   using Build = std::function<void(nlmsghdr& message)>;
 
-  enum class Protocol { kRoute = NETLINK_ROUTE, kGeneric = NETLINK_GENERIC };
+  enum class Protocol { kRoute = NETLINK_ROUTE, kGeneric = NETLINK_GENERIC, kRdma = NETLINK_RDMA };
   // Throws std::system_error.
   explicit NetlinkSocket(Protocol protocol = Protocol::kRoute);
   // The same socket as the descriptor's, which stays the caller's: in another namespace, perhaps. Throws
