@@ -1,5 +1,12 @@
 // What the module asks of the kernel, in a network namespace of the test's own.
 #include <gmock/gmock.h>
+#include <linux/rtnetlink.h>
+#include <net/if_arp.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
 
 #include "modules/nic/link_watch.h"
 #include "modules/nic/netlink/routes.h"
@@ -111,6 +118,53 @@ TEST_F(NicNetlink, InterfacesOfPodsComeAndGoUnheard) {
   watch.start();
   ASSERT_TRUE(node.ip("link add five type veth peer name six"));
   ASSERT_TRUE(node.ip("link delete five"));
+  EXPECT_FALSE(watch.take(host.ready()));
+}
+
+// A message as the kernel sends it, to the socket of a watch.
+class LinkMessage {
+ public:
+  LinkMessage(const std::string& name, unsigned char family, const char* kind) {
+    message_->nlmsg_type = RTM_NEWLINK;
+    auto& header = *static_cast<ifinfomsg*>(mnl_nlmsg_put_extra_header(message_, sizeof(ifinfomsg)));
+    header.ifi_family = family;
+    header.ifi_type = ARPHRD_ETHER;
+    header.ifi_index = 7;
+    mnl_attr_put_strz(message_, IFLA_IFNAME, name.c_str());
+    if (kind == nullptr) return;
+    nlattr* const info = mnl_attr_nest_start(message_, IFLA_LINKINFO);
+    mnl_attr_put_strz(message_, IFLA_INFO_KIND, kind);
+    mnl_attr_nest_end(message_, info);
+  }
+  LinkMessage(const LinkMessage&) = delete;
+  void send_to(int descriptor) const {
+    sockaddr_nl address{};
+    socklen_t size = sizeof address;
+    ASSERT_EQ(::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    address.nl_groups = 0;
+    const NetlinkSocket sender;
+    ASSERT_GT(::sendto(sender.descriptor(), message_, message_->nlmsg_len, 0, reinterpret_cast<sockaddr*>(&address),
+                       sizeof address),
+              0)
+        << std::strerror(errno);
+  }
+
+ private:
+  alignas(nlmsghdr) std::array<char, 1024> buffer_{};
+  nlmsghdr* const message_ = mnl_nlmsg_put_header(buffer_.data());
+};
+
+// Linux before 5.14 does not tell the parent of an interface.
+TEST_F(NicNetlink, AnInterfaceWithHardwareIsHeardOnOldKernels) {
+  PollingHost host;
+  LinkWatch watch(host.host(), {});
+  watch.start();
+  LinkMessage("eth7", AF_UNSPEC, nullptr).send_to(host.descriptor);
+  EXPECT_TRUE(watch.take(host.ready()));
+  LinkMessage("ib7", AF_UNSPEC, "ipoib").send_to(host.descriptor);
+  EXPECT_TRUE(watch.take(host.ready()));
+  LinkMessage("veth7", AF_UNSPEC, "veth").send_to(host.descriptor);
+  LinkMessage("veth7", AF_BRIDGE, nullptr).send_to(host.descriptor);
   EXPECT_FALSE(watch.take(host.ready()));
 }
 
