@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <exception>
+#include <iterator>
 #include <set>
 #include <sstream>
 
@@ -245,6 +246,13 @@ std::vector<std::string> Claims::lines_for(const cage::Claim& claim, const std::
   return lines;
 }
 
+// Somebody may have bound it before the claim came.
+bool Claims::is_vfio(const cage::Allocation& allocation, const Settings& settings) const {
+  const std::string bus_id = bus_id_of(allocation.device());
+  return settings.mode == Mode::kVfio ||
+         (!bus_id.empty() && hardware::driver_of(node_.sysfs, bus_id) == policy_.vfio_driver);
+}
+
 void Claims::give_functions(const cage::Call& call, const cage::Claim& claim) const {
   bool changes_drivers = false;
   try {
@@ -341,18 +349,34 @@ void Claims::add_edits(const cage::Allocation& allocation, std::string_view reso
   const std::string bus_id = bus_id_of(allocation.device());
   const Settings settings = settings_of(allocation);
   edit.env(variable_of(allocation.device()), bus_id.empty() ? interface_of(allocation.device()) : bus_id);
-  if (settings.vhost_net) edit.device_node("/dev/vhost-net").device_node("/dev/net/tun");
-  if (!bus_id.empty() && !resource.empty()) edit.env_list(plugin_variable_of(resource), bus_id);
-  // Somebody may have bound it before the claim came.
-  const bool is_vfio = settings.mode == Mode::kVfio ||
-                       (!bus_id.empty() && hardware::driver_of(node_.sysfs, bus_id) == policy_.vfio_driver);
-  const std::vector<std::string> rdma =
-      is_vfio ? std::vector<std::string>() : rdma_nodes_of(node_.sysfs, rdma_of(allocation.device()), node_.devfs);
-  if (is_vfio) passthrough_.add_to(edit, bus_id, {.prefer_iommufd = false, .with_api_device = true});
-  for (const std::string& node : rdma) edit.device_node(node);
+  const std::vector<std::filesystem::path> rdma = rdma_of(allocation.device());
+  const std::vector<ContainerNode> nodes = nodes_for(allocation, settings, rdma);
+  for (const ContainerNode& one : nodes) edit.device_node(one.node);
+  if (!bus_id.empty() && !resource.empty()) {
+    edit.env_list(plugin_variable_of(resource), bus_id);
+    edit.env_list(plugin_variable_of(resource) + "_INFO",
+                  plugin_info_of(bus_id, nodes, rdma.empty() ? std::string() : rdma.front().filename().native()));
+  }
   // The device-plugin API may have no way to tell it to the runtime.
-  if ((is_vfio || !rdma.empty()) && resource.empty() && settings.locked_memory)
+  if (resource.empty() && settings.locked_memory && std::ranges::any_of(nodes, &ContainerNode::locks_memory))
     edit.locked_memory(*settings.locked_memory);
+}
+
+std::vector<ContainerNode> Claims::nodes_for(const cage::Allocation& allocation, const Settings& settings,
+                                             const std::vector<std::filesystem::path>& rdma) const {
+  const std::string bus_id = bus_id_of(allocation.device());
+  std::vector<ContainerNode> nodes;
+  const auto add = [&nodes](std::vector<ContainerNode> more) { std::ranges::move(more, std::back_inserter(nodes)); };
+  if (settings.vhost_net) add(vhost_container_nodes());
+  if (is_vfio(allocation, settings)) {
+    std::vector<cage::DeviceNode> given =
+        passthrough_.nodes_of(bus_id, {.prefer_iommufd = false, .with_api_device = true});
+    add({{"vfio", "dev-mount", std::move(given.front())}, {"vfio", "mount", std::move(given.back())}});
+    return nodes;
+  }
+  add(rdma_container_nodes(node_, rdma));
+  if (!bus_id.empty()) add(driver_container_nodes(node_, bus_id));
+  return nodes;
 }
 
 // Those of an interface in software go when that goes to a pod.

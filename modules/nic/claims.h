@@ -11,6 +11,7 @@
 #include "modules/common/function_reset.h"
 #include "modules/common/node.h"
 #include "modules/common/passthrough.h"
+#include "modules/nic/container_nodes.h"
 #include "modules/nic/device_info.h"
 #include "modules/nic/hand_over.h"
 #include "modules/nic/lent_interfaces.h"
@@ -50,6 +51,7 @@ class Claims {
  private:
   std::vector<VfChange> plan_changes(const cage::Claim& claim) const;
   std::vector<std::string> lines_for(const cage::Claim& claim, const std::vector<VfChange>& changes) const;
+  bool is_vfio(const cage::Allocation& allocation, const Settings& settings) const;
   void give_functions(const cage::Call& call, const cage::Claim& claim) const;
   std::vector<KeptInterface> keep_interfaces(const cage::Claim& claim, cage::Edits& edits) const;
   KeptInterface keep_interface(const cage::Allocation& allocation, const std::vector<KeptInterface>& known) const;
@@ -58,6 +60,8 @@ class Claims {
   void reset(const cage::Call& call, const std::string& device, const std::vector<KeptInterface>& interfaces);
   std::vector<std::filesystem::path> rdma_of(std::string_view device) const;
   void add_edits(const cage::Allocation& allocation, std::string_view resource, cage::Edit edit) const;
+  std::vector<ContainerNode> nodes_for(const cage::Allocation& allocation, const Settings& settings,
+                                       const std::vector<std::filesystem::path>& rdma) const;
 
   const cage::Host host_;
   const hardware::Node node_;
