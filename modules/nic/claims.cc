@@ -80,6 +80,15 @@ std::vector<std::pair<std::string, std::string>> functions_in(const cage::Claim&
   return functions;
 }
 
+std::set<std::string> functions_held_by(const cage::Claim& claim) {
+  std::set<std::string> held;
+  for (const cage::Allocation& allocation : claim.allocations())
+    if (const std::string bus_id = bus_id_of(allocation.device()); !bus_id.empty() && !allocation.admin())
+      held.insert(bus_id);
+  for (const auto& [device, function] : functions_in(claim)) held.insert(function);
+  return held;
+}
+
 // The kernel names interfaces anew when the node starts, and has them all.
 std::vector<KeptInterface> interfaces_in(const cage::Claim& claim) {
   return claim.other_boot() ? std::vector<KeptInterface>() : interfaces_from(claim.state(), claim.state_version());
@@ -146,6 +155,7 @@ void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edi
     throw cage::Error(CAGE_FAILED_PRECONDITION,
                       "the interfaces of the claim have more addresses, routes and neighbours on the node than can be "
                       "kept for their return; remove some, or claim fewer interfaces at a time");
+  hold_functions(claim);
   for (const VfChange& earlier : changes_in(claim)) undo(node_, earlier);  // of an attempt that did not get to its end
   const std::vector<VfChange> changes = plan_changes(claim);
   // What an earlier attempt has bound must be restored, too.
@@ -182,6 +192,7 @@ void Claims::unprepare(const cage::Call& call, const cage::Claim& claim) {
   if (!claim.journal().empty() || !claim.state().empty()) host_.rescan();
   attempts.finish();
   lent_.remove(std::string(claim.uid()));
+  held_.release(std::string(claim.uid()));
 }
 
 void Claims::take_back_interface(const cage::Call& call, const cage::Claim& claim, const KeptInterface& kept) const {
@@ -251,6 +262,25 @@ bool Claims::is_vfio(const cage::Allocation& allocation, const Settings& setting
   const std::string bus_id = bus_id_of(allocation.device());
   return settings.mode == Mode::kVfio ||
          (!bus_id.empty() && hardware::driver_of(node_.sysfs, bus_id) == policy_.vfio_driver);
+}
+
+// Throws cage::Error if another claim holds a function that the claim needs for itself.
+void Claims::hold_functions(const cage::Claim& claim) {
+  std::set<std::string> functions = functions_held_by(claim), alone;
+  for (const cage::Allocation& allocation : claim.allocations()) {
+    const std::string bus_id = bus_id_of(allocation.device());
+    if (bus_id.empty() || allocation.admin() || !is_vfio(allocation, settings_of(allocation))) continue;
+    for (const std::string& neighbour : hardware::iommu_neighbours_of(node_.sysfs, bus_id)) {
+      alone.insert(neighbour);
+      if (hardware::slot_of(neighbour) == hardware::slot_of(bus_id)) functions.insert(neighbour);
+    }
+  }
+  const auto conflict = held_.hold(std::string(claim.uid()), functions, alone);
+  if (!conflict) return;
+  throw cage::Error(
+      CAGE_FAILED_PRECONDITION,
+      "function " + conflict->function + ", of the same IOMMU group, belongs to the claim " + conflict->claim_uid +
+          ", and who has one has the whole group; wait for the end of that claim, or use a slot with ACS");
 }
 
 void Claims::give_functions(const cage::Call& call, const cage::Claim& claim) const {
@@ -341,7 +371,10 @@ void Claims::detach(const cage::Claim& claim, const cage::Pod& pod) const {
 }
 
 void Claims::reconcile(const std::vector<cage::Claim>& live) {
-  for (const cage::Claim& claim : live) lent_.add(std::string(claim.uid()), interfaces_in(claim));
+  for (const cage::Claim& claim : live) {
+    lent_.add(std::string(claim.uid()), interfaces_in(claim));
+    held_.hold(std::string(claim.uid()), functions_held_by(claim), {});
+  }
   if (!live.empty()) host_.rescan();
 }
 

@@ -14,6 +14,7 @@
 #include "modules/nic/container_nodes.h"
 #include "modules/nic/device_info.h"
 #include "modules/nic/hand_over.h"
+#include "modules/nic/held_functions.h"
 #include "modules/nic/lent_interfaces.h"
 #include "modules/nic/node_links.h"
 #include "modules/nic/vf_change.h"
@@ -51,6 +52,7 @@ class Claims {
  private:
   std::vector<VfChange> plan_changes(const cage::Claim& claim) const;
   std::vector<std::string> lines_for(const cage::Claim& claim, const std::vector<VfChange>& changes) const;
+  void hold_functions(const cage::Claim& claim);
   bool is_vfio(const cage::Allocation& allocation, const Settings& settings) const;
   void give_functions(const cage::Call& call, const cage::Claim& claim) const;
   std::vector<KeptInterface> keep_interfaces(const cage::Claim& claim, cage::Edits& edits) const;
@@ -72,6 +74,7 @@ class Claims {
   const DeviceInfo device_info_;
   std::atomic<bool> reset_refused_ = false;  // by the configuration, which is logged once
   LentInterfaces lent_;
+  HeldFunctions held_;
 };
 
 }  // namespace cardcage::nic

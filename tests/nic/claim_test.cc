@@ -259,6 +259,30 @@ TEST_P(NicClaim, AFunctionThatIsBoundToVfioComesWithItsGroup) {
               ElementsAre("/dev/vhost-net", "/dev/net/tun", "/dev/vfio/23", "/dev/vfio/vfio"));
 }
 
+// Without ACS both ports of a card are in one group.
+TEST_P(NicClaim, TwoClaimsDoNotShareAnIommuGroup) {
+  const std::string first = "0000:44:00.0", second = "0000:44:00.1";
+  for (const std::string& function : {first, second}) {
+    tree.card(function, "vfio-pci");
+    tree.iommu_group(function, "29");
+  }
+  ASSERT_TRUE(start());
+  auto one = claim_of("u1", {"nic-0000-44-00-0"}), other = claim_of("u2", {"nic-0000-44-00-1"});
+  ASSERT_TRUE(prepare(one));
+  ASSERT_TRUE(prepare(one)) << "for the next container of the pod";
+  const auto refused = prepare(other);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kFailedPrecondition);
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("function 0000:44:00.0, of the same IOMMU group, belongs to the claim u1"));
+  module.reset();
+  ASSERT_TRUE(start());
+  ASSERT_TRUE(run(module->reconcile({one}, soon())));
+  EXPECT_FALSE(prepare(other)) << "after a start, too";
+  ASSERT_TRUE(unprepare(one));
+  EXPECT_TRUE(prepare(other));
+}
+
 TEST_P(NicClaim, VfioNeedsAnIommuGroup) {
   ASSERT_TRUE(start());
   auto claim = claim_of("u1", {"nic-0000-41-00-0"}, R"("mode":"Vfio")");
