@@ -27,4 +27,9 @@ void FunctionReset::reset(const cage::Call& call, std::string_view device, const
   if (failure) std::rethrow_exception(failure);
 }
 
+void FunctionReset::bind_anew(const cage::Call& call, std::string_view device, const std::string& bus_id) const {
+  host_.bind_driver(call, device, bus_id, "none");
+  host_.restore_driver(call, device, bus_id);
+}
+
 }  // namespace cardcage::hardware

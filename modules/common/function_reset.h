@@ -21,6 +21,8 @@ class FunctionReset {
   // restores the driver that the function had before a claim changed it. Throws cage::Error, CAGE_PERMISSION_DENIED if
   // the operator forbids resets.
   void reset(const cage::Call& call, std::string_view device, const std::string& bus_id) const;
+  // Has the driver look at the function again, as if it had come just now. Throws as reset() does.
+  void bind_anew(const cage::Call& call, std::string_view device, const std::string& bus_id) const;
 
  private:
   const cage::Host host_;

@@ -67,12 +67,24 @@ std::vector<VfChange> changes_in(const cage::Claim& claim) {
   return changes;
 }
 
+// Begins a line of the journal with a device whose driver was bound anew.
+constexpr std::string_view kBound = "bound ";
+
+std::set<std::string> bound_in(const cage::Claim& claim) {
+  std::set<std::string> devices;
+  if (claim.other_boot()) return devices;
+  std::istringstream lines{std::string(claim.journal())};
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(kBound)) devices.insert(line.substr(kBound.size()));
+  return devices;
+}
+
 // The PCI functions that were bound to another driver, with the devices that they are for.
 std::vector<std::pair<std::string, std::string>> functions_in(const cage::Claim& claim) {
   std::vector<std::pair<std::string, std::string>> functions;
   std::istringstream lines{std::string(claim.journal())};
   for (std::string line; std::getline(lines, line);) {
-    if (change_from(line)) continue;
+    if (change_from(line) || line.starts_with(kBound)) continue;
     std::istringstream words(line);
     std::string device, function;
     if (words >> device >> function) functions.emplace_back(device, function);
@@ -165,6 +177,13 @@ void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edi
   if (journal != claim.journal()) edits.journal(journal);
   for (const VfChange& change : changes) apply(node_, change);
   give_functions(call, claim);
+  for (const VfChange& change : changes) {
+    // Once, since a pod may use it by now.
+    if (!change.needs_rebind() || bound_in(claim).contains(change.device)) continue;
+    bind_anew(call, change.device, interfaces);
+    journal += std::string(kBound) + change.device + "\n";
+    edits.journal(journal);
+  }
   for (const cage::Allocation& allocation : claim.allocations())
     add_edits(allocation, claim.resource(), edits.of(allocation));
   for (const cage::Allocation& allocation : claim.allocations())
@@ -178,7 +197,8 @@ void Claims::unprepare(const cage::Call& call, const cage::Claim& claim) {
   Attempts attempts;
   for (const cage::Allocation& allocation : claim.allocations())
     device_info_.remove(claim.resource(), allocation.device());
-  for (const VfChange& change : changes_in(claim)) attempts.run([&] { undo(node_, change); });
+  const std::vector<VfChange> changes = changes_in(claim);
+  for (const VfChange& change : changes) attempts.run([&] { undo(node_, change); });
   const std::vector<KeptInterface> interfaces = interfaces_in(claim);
   const auto functions = functions_in(claim);
   std::set<std::string> given;  // the devices that the claim had for itself
@@ -187,6 +207,9 @@ void Claims::unprepare(const cage::Call& call, const cage::Claim& claim) {
   for (const KeptInterface& kept : interfaces) attempts.run([&] { take_back_interface(call, claim, kept); });
   for (const std::string& device : given)
     if (!attempts.failed() && is_reset(device)) attempts.run([&] { reset(call, device, interfaces); });
+  for (const VfChange& change : changes)
+    if (change.needs_rebind() && !attempts.failed() && !(given.contains(change.device) && is_reset(change.device)))
+      attempts.run([&] { bind_anew(call, change.device, interfaces); });
   for (const auto& [device, function] : functions)
     attempts.run([&] { passthrough_.take_back(call, device, function); });
   if (!claim.journal().empty() || !claim.state().empty()) host_.rescan();
@@ -219,6 +242,17 @@ void Claims::reset(const cage::Call& call, const std::string& device, const std:
                       "reset of "
                    << device << "; add both, or set reset_on_release = false";
   }
+  const auto kept = std::ranges::find(interfaces, device, &KeptInterface::device);
+  if (kept != interfaces.end()) hand_over_.restore_by_function(call, *kept);
+}
+
+// For a change that the driver of the function reads when it is bound. The one of mode Vfio has read it, or reads it at
+// the end of the claim.
+void Claims::bind_anew(const cage::Call& call, const std::string& device,
+                       const std::vector<KeptInterface>& interfaces) const {
+  const std::string bus_id = bus_id_of(device), driver = hardware::driver_of(node_.sysfs, bus_id);
+  if (driver.empty() || driver == policy_.vfio_driver) return;
+  function_reset_.bind_anew(call, device, bus_id);
   const auto kept = std::ranges::find(interfaces, device, &KeptInterface::device);
   if (kept != interfaces.end()) hand_over_.restore_by_function(call, *kept);
 }

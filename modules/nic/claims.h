@@ -60,6 +60,7 @@ class Claims {
   void take_back_interface(const cage::Call& call, const cage::Claim& claim, const KeptInterface& kept) const;
   bool is_reset(const std::string& device) const;
   void reset(const cage::Call& call, const std::string& device, const std::vector<KeptInterface>& interfaces);
+  void bind_anew(const cage::Call& call, const std::string& device, const std::vector<KeptInterface>& interfaces) const;
   std::vector<std::filesystem::path> rdma_of(std::string_view device) const;
   void add_edits(const cage::Allocation& allocation, std::string_view resource, cage::Edit edit) const;
   std::vector<ContainerNode> nodes_for(const cage::Allocation& allocation, const Settings& settings,

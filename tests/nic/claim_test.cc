@@ -67,6 +67,19 @@ TEST_P(NicClaim, AFunctionWhoseInterfaceIsElsewhereIsNotTaken) {
   }
 }
 
+TEST_P(NicClaim, AGuidHasEightBytesAndIsGood) {
+  ASSERT_TRUE(start());
+  for (const char* guid : {"00:11:22:33:44:55:66", "00:00:00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff:ff:ff",
+                           "00:11:22:33:44:55:66:7g", "00-11-22-33-44-55-66-77"}) {
+    ModuleClaim claim =
+        HardwareFixture::claim_of("u1", {"nic-0000-41-00-0"}, fmt::format(R"("vf":{{"nodeGuid":"{}"}})", guid),
+                                  "NicConfig", ConfigSource::kClass);
+    const auto refused = prepare(claim);
+    ASSERT_FALSE(refused) << guid;
+    EXPECT_THAT(refused.error().message, HasSubstr(std::string("vf.nodeGuid: '") + guid + "' is not understood"));
+  }
+}
+
 TEST_P(NicClaim, FieldsOfVirtualFunctionsAreForThoseAndForClasses) {
   ASSERT_TRUE(start());
   ModuleClaim claim =

@@ -1,17 +1,11 @@
-// The NIC module on SR-IOV cards that a machine has: two Intel 82576 (igb) of QEMU, 0000:01:00.0 below pci0000:00 and
-// 0000:41:00.0 below pci0000:40, with an IOMMU.
+// The NIC module on SR-IOV cards that a machine has.
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 
-#include "host/module/driver_records.h"
-#include "tests/common/hardware_fixture.h"
-#include "tests/fakes/built_files.h"
-#include "tests/fakes/pod_namespace.h"
-#include "tests/qemu/machine_files.h"
+#include "tests/qemu/nic_machine.h"
 
 namespace cardcage {
 namespace {
@@ -22,71 +16,6 @@ using ::testing::HasSubstr;
 using ::testing::IsSubsetOf;
 using ::testing::Not;
 using ::testing::UnorderedElementsAre;
-
-const std::string kCard = "0000:01:00.0", kFirst = "0000:01:10.0", kOther = "0000:41:00.0";
-constexpr const char *kFirstName = "nic-0000-01-10-0", *kSecondName = "nic-0000-01-10-2";
-
-std::filesystem::path folder_of(const std::string& bus_id) { return "/sys/bus/pci/devices/" + bus_id; }
-
-std::string interface_of(const std::string& bus_id) {
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_of(bus_id) / "net", error))
-    return entry.path().filename();
-  return "";
-}
-
-std::string driver_of(const std::string& bus_id) {
-  std::error_code error;
-  return std::filesystem::read_symlink(folder_of(bus_id) / "driver", error).filename();
-}
-
-std::string index_of(const std::string& interface) {
-  std::ifstream file("/sys/class/net/" + interface + "/ifindex");
-  std::string index;
-  file >> index;
-  return index;
-}
-
-class NicMachine : public HardwareFixture {
- protected:
-  NicMachine() : HardwareFixture("nic.cardcage.dev/v1alpha1") { modules_dir = built_modules(); }
-  ~NicMachine() override {
-    let_go();
-    make_virtual_functions(0);
-  }
-
-  void SetUp() override {
-    roots = {.sysfs = "/sys", .procfs = "/proc", .devfs = "/dev", .driver = "/"};
-    writes->records = std::make_unique<DriverRecords>(folder / "drivers", "this boot");
-    make_virtual_functions(2);
-    ASSERT_TRUE(begins([] { return !interface_of(kFirst).empty() && !interface_of("0000:01:10.2").empty(); }));
-    start();
-  }
-  void start(const std::vector<std::string>& allowed = {"/sys/bus/pci/devices/*/driver_override",
-                                                        "/sys/bus/pci/devices/*/reset"}) {
-    ModuleConfig wanted = config("libcardcage_nic.so");
-    wanted.writes = allowed;
-    const Status started = start_module(wanted);
-    ASSERT_TRUE(started) << started.error().message;
-  }
-  static void make_virtual_functions(int count) {
-    write_to(folder_of(kCard) / "sriov_numvfs", std::to_string(count) + "\n");
-  }
-  // Waits for what the kernel does by itself.
-  template <class Done>
-  static bool begins(Done done) {
-    for (int i = 0; i < 300 && !done(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    return done();
-  }
-  ModuleClaim claim_of(const std::string& uid, const std::string& name, const std::string& params = {}) {
-    return HardwareFixture::claim_of(uid, {name}, params, "NicConfig");
-  }
-  Instant patiently() const { return clock.now() + std::chrono::seconds(60); }
-  // Asks who runs the machine to do something to its hardware: "device_del igb1".
-  static void ask_monitor(const std::string& command) {
-    std::ofstream("/dev/ttyS0") << "@monitor " << command << std::endl;
-  }
-};
 
 INSTANTIATE_TEST_SUITE_P(Isolation, NicMachine, ::testing::Values(Isolation::kProcess), name_of_isolation);
 
@@ -260,6 +189,17 @@ TEST_P(NicMachine, WhatItsCardRefusesLeavesAVirtualFunctionAsItWas) {
   EXPECT_TRUE(run(module->unprepare(claim, patiently())));
 }
 
+TEST_P(NicMachine, AnEthernetCardHasNoGuids) {
+  ModuleClaim claim =
+      HardwareFixture::claim_of("u1", {kFirstName}, R"("vf":{"vlan":77,"nodeGuid":"00:11:22:33:44:55:66:77"})",
+                                "NicConfig", ConfigSource::kClass);
+  const auto refused = kept(run(preparing(claim, patiently())), claim);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("cannot have vf.nodeGuid"));
+  EXPECT_FALSE(succeeds("ip link show " + interface_of(kCard) + " | grep 'vf 0' | grep 'vlan 77'"));
+  EXPECT_TRUE(run(module->unprepare(claim, patiently())));
+}
+
 TEST_P(NicMachine, AVirtualFunctionThatIsDestroyedInAPodIsReleased) {
   const PodNamespace pod;
   ModuleClaim claim = claim_of("u1", kFirstName);
@@ -316,117 +256,6 @@ TEST_P(NicMachine, SoftRoceComesWithItsInterface) {
   EXPECT_EQ(interface_of(kOther), interface) << "it stays with the node";
   ASSERT_TRUE(succeeds("rdma link delete rxe0"));
   EXPECT_THAT(attributes_of(device("nic-0000-41-00-0")), Contains("rdma=false"));
-}
-
-// The kernel's RDMA core with a device of rdma_card.c, each of whose devices is in one namespace.
-class ExclusiveRdma : public NicMachine {
- protected:
-  ~ExclusiveRdma() override {
-    write_to(kParameter, "\n");
-    EXPECT_TRUE(is_mode("shared"));
-  }
-  void SetUp() override {
-    ASSERT_TRUE(is_mode("exclusive"));
-    NicMachine::SetUp();
-    write_to(kParameter, kFirst + "\n");
-    ASSERT_THAT(attributes_of(device(kFirstName)), AllOf(Contains("rdma=true"), Contains("rdmaDevice=card0")));
-  }
-  // The kernel takes a mode once the namespaces of pods have ended.
-  static bool is_mode(const std::string& mode) {
-    return begins([&mode] { return succeeds("rdma system set netns " + mode); });
-  }
-  static bool is_on_node() { return std::filesystem::exists(folder_of(kFirst) / "infiniband/card0"); }
-  static bool is_in(const PodNamespace& pod, const std::string& name = "card0") {
-    return pod.run("rdma dev show " + name);
-  }
-  ModuleClaim prepared_claim(const std::string& uid) {
-    ModuleClaim claim = claim_of(uid, kFirstName, R"("interface":{"name":"net1"})");
-    const auto prepared = prepare(claim);
-    EXPECT_TRUE(prepared) << prepared.error().message;
-    return claim;
-  }
-  void expect_released(ModuleClaim& claim) {
-    const Status released = run(module->unprepare(claim, patiently()));
-    EXPECT_TRUE(released) << released.error().message;
-    EXPECT_TRUE(is_on_node());
-    EXPECT_FALSE(interface_of(kFirst).empty());
-  }
-
-  static constexpr const char* kParameter = "/sys/module/rdma_card/parameters/function";
-};
-
-INSTANTIATE_TEST_SUITE_P(Isolation, ExclusiveRdma, ::testing::Values(Isolation::kProcess), name_of_isolation);
-
-TEST_P(ExclusiveRdma, TheDeviceGoesToThePodWithItsInterfaceAndBack) {
-  const PodNamespace pod;
-  ModuleClaim claim = prepared_claim("u1");
-  const Status attached = run(module->attach(claim, pod.pod(), soon()));
-  ASSERT_TRUE(attached) << attached.error().message;
-  EXPECT_TRUE(is_in(pod));
-  EXPECT_FALSE(is_on_node());
-  EXPECT_TRUE(pod.ip("link show net1"));
-  EXPECT_THAT(attributes_of(device(kFirstName)), AllOf(Contains("rdma=true"), Contains("rdmaDevice=card0")));
-  EXPECT_TRUE(run(module->attach(claim, pod.pod(), soon()))) << "for the next container of the pod";
-  const auto again = prepare(claim);
-  ASSERT_TRUE(again) << again.error().message;
-  EXPECT_EQ(again->allocations.at(0).device_nodes.at(0).path, "/dev/infiniband/uverbs0") << "while the pod has it";
-  ASSERT_TRUE(pod.run("rdma dev set card0 name mine")) << "a pod with CAP_NET_ADMIN";
-  const Status detached = run(module->detach(claim, pod.pod(), soon()));
-  ASSERT_TRUE(detached) << detached.error().message;
-  EXPECT_TRUE(is_on_node());
-  EXPECT_FALSE(is_in(pod, "mine"));
-  expect_released(claim);
-}
-
-TEST_P(ExclusiveRdma, TheDeviceComesBackWhenItsPodEnds) {
-  ModuleClaim claim = prepared_claim("u1");
-  {
-    PodNamespace pod;
-    ASSERT_TRUE(run(module->attach(claim, pod.pod(), soon())));
-    ASSERT_TRUE(pod.run("rdma dev set card0 name mine"));
-    pod.end();
-  }
-  expect_released(claim);
-}
-
-// The address is of a network that the interface cannot reach.
-TEST_P(ExclusiveRdma, AMoveThatFailsLeavesTheDeviceOnTheNode) {
-  const PodNamespace pod, other;
-  ModuleClaim claim = claim_of("u1", kFirstName, R"("routes":["10.9.0.0/16 via 10.1.2.1"])");
-  ASSERT_TRUE(prepare(claim));
-  EXPECT_FALSE(run(module->attach(claim, pod.pod(), soon())));
-  EXPECT_TRUE(is_on_node());
-  ModuleClaim second = prepared_claim("u1");
-  ASSERT_TRUE(run(module->attach(second, pod.pod(), soon())));
-  EXPECT_FALSE(run(module->attach(second, other.pod(), soon()))) << "another pod has it";
-  EXPECT_TRUE(is_in(pod));
-  EXPECT_TRUE(run(module->detach(second, pod.pod(), soon())));
-  expect_released(second);
-}
-
-// A device of a lower number went away: this one gets its number, and the container has the node of the old one.
-TEST_P(ExclusiveRdma, ADeviceWhoseNodesChangeIsNotGiven) {
-  write_to(kParameter, "\n");
-  const std::string other = interface_of(kOther);
-  ASSERT_TRUE(succeeds("ip link set " + other + " up"));
-  ASSERT_TRUE(succeeds("rdma link add rxe0 type rxe netdev " + other));
-  write_to(kParameter, kFirst + "\n");
-  const PodNamespace pod;
-  ModuleClaim claim = prepared_claim("u1");
-  ASSERT_TRUE(succeeds("rdma link delete rxe0"));
-  const Status refused = run(module->attach(claim, pod.pod(), soon()));
-  ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, AllOf(HasSubstr("'/dev/infiniband/uverbs0' now"), HasSubstr("delete the pod")));
-  EXPECT_TRUE(is_on_node());
-  EXPECT_FALSE(interface_of(kFirst).empty());
-  expect_released(claim);
-}
-
-TEST_P(ExclusiveRdma, ModeRdmaIsRefused) {
-  ModuleClaim claim = claim_of("u1", kFirstName, R"("mode":"Rdma")");
-  const auto refused = prepare(claim);
-  ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, AllOf(HasSubstr("rdma system: exclusive"), HasSubstr("leave the mode out")));
 }
 
 // The last one: the card does not come back.
