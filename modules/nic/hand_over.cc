@@ -99,12 +99,25 @@ void add_addresses(cage::Host host, NetlinkSocket& pod, const Link& link, const 
     attempt("a neighbour", [&] { add_neighbour(pod, link.index, one); });
 }
 
+// The driver of a virtual function may still be at what its card has just set, or be told of the address by that.
+void set_mac(NetlinkSocket& pod, const Link& link, const std::string& mac) {
+  constexpr int kMacTries = 20;
+  constexpr std::chrono::milliseconds kPause{100};
+  for (int left = kMacTries;; --left) try {
+      return change_link(pod, link.index, {.mac = mac});
+    } catch (const std::system_error& error) {
+      if ((!is_errno(error, EBUSY) && !is_errno(error, EAGAIN)) || left <= 1) throw;
+      std::this_thread::sleep_for(kPause);
+      const std::vector<Link> links = read_links(pod);
+      const auto now = std::ranges::find(links, link.index, &Link::index);
+      if (now != links.end() && now->mac == mac) return;
+    }
+}
+
 void configure(cage::Host host, NetlinkSocket& pod, const Link& link, const KeptInterface& kept,
                const Settings& settings) {
-  LinkChange change;
-  if (!settings.mac.empty() && link.mac != settings.mac) change.mac = settings.mac;
-  if (settings.mtu != 0 && link.mtu != settings.mtu) change.mtu = settings.mtu;
-  if (change.mac || change.mtu) change_link(pod, link.index, change);
+  if (!settings.mac.empty() && link.mac != settings.mac) set_mac(pod, link, settings.mac);
+  if (settings.mtu != 0 && link.mtu != settings.mtu) change_link(pod, link.index, {.mtu = settings.mtu});
   if (!link.is_up()) change_link(pod, link.index, {.is_up = true});
   add_addresses(host, pod, link, kept, settings);
   for (const Route& route : settings.routes) add_route(pod, link.index, route);
