@@ -35,6 +35,15 @@ void read_devlink(Inventory& found) try {
   found.reporters.clear();
 }
 
+// The names of two interfaces that have one port.
+std::optional<std::pair<std::string, std::string>> of_one_port(const std::vector<Netdev>& netdevs) {
+  std::map<std::uint64_t, std::string> names;
+  for (const Netdev& netdev : netdevs)
+    if (const auto [other, is_new] = names.try_emplace(netdev.port, netdev.name); !is_new)
+      return std::pair(other->second, netdev.name);
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string bus_id_of(std::string_view id) {
@@ -88,6 +97,11 @@ void Finder::add_function(const std::string& bus_id, const NodeLinks& links,
     }
   const bool is_away = present && names.empty();
   if (!is_away) seen_[bus_id] = read_netdevs(node_.sysfs, names);
+  if (const auto twins = of_one_port(seen_[bus_id])) {
+    found.left_out[bus_id] = "interfaces '" + twins->first + "' and '" + twins->second +
+                             "' have the same dev_port, so their devices would have one id";
+    return;
+  }
   std::vector<Netdev> netdevs = seen_[bus_id];
   for (const auto& [id, interface] : lent)  // a pod may have had it before the module started
     if (bus_id_of(id) == bus_id && std::ranges::find(netdevs, interface.netdev.port, &Netdev::port) == netdevs.end())
