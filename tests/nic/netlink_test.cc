@@ -1,14 +1,20 @@
 // What the module asks of the kernel, in a network namespace of the test's own.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <linux/rtnetlink.h>
 #include <net/if_arp.h>
 #include <sys/socket.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <set>
+#include <system_error>
+#include <thread>
 
 #include "modules/nic/link_watch.h"
+#include "modules/nic/netlink/links.h"
 #include "modules/nic/netlink/routes.h"
 #include "tests/fakes/eventually.h"
 #include "tests/fakes/network_namespace.h"
@@ -63,6 +69,30 @@ TEST_F(NicNetlink, ReadsMoreRoutesThanOneMessageHolds) {
   batch += "route add default via 198.51.100.2 dev three\n";
   ASSERT_TRUE(node.ip("-batch - <<'END'\n" + batch + "END\n"));
   EXPECT_THAT(interfaces_with_default_routes(), UnorderedElementsAre("three"));
+}
+
+// The kernel says that a list has changed while it is read, before it has sent all of it.
+TEST_F(NicNetlink, ReadsEachInterfaceOnceWhileOthersComeAndGo) {
+  std::string batch;
+  for (int i = 0; i < 100; ++i) batch += fmt::format("link add a{} type veth peer name b{}\n", i, i);
+  ASSERT_TRUE(node.ip("-batch - <<'END'\n" + batch + "END\n"));
+  std::atomic<bool> stops = false;
+  std::thread changes([&] {
+    while (!stops)
+      if (!node.ip("link add five type veth peer name six && ip link delete five")) return;
+  });
+  NetlinkSocket socket;
+  for (int i = 0; i < 500 && !HasFailure(); ++i) try {
+      std::set<std::uint32_t> indexes;
+      const std::vector<Link> links = read_links(socket);
+      for (const Link& link : links) indexes.insert(link.index);
+      EXPECT_EQ(indexes.size(), links.size());
+      EXPECT_GE(links.size(), 205U) << "lo and those of the test";
+    } catch (const std::system_error& error) {
+      EXPECT_EQ(error.code().value(), EINTR) << "each time";
+    }
+  stops = true;
+  changes.join();
 }
 
 // A host that polls what it is told to.
