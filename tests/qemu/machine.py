@@ -191,7 +191,7 @@ def command(folder: Path, work: Path) -> list[str]:
             "-machine", "q35", "-accel", "tcg,thread=single", "-cpu", "max", "-smp", "2", *memory, "-nographic", "-no-reboot", "-display", "none",
             "-serial", "stdio", "-monitor", f"unix:{work}/monitor,server,nowait", "-device", "intel-iommu,intremap=on", *cards,
             "-kernel", str(kernel), "-initrd", f"{work}/initramfs",
-            "-append", "console=ttyS0 intel_iommu=on panic=-1 quiet pci=realloc"]
+            "-append", "console=ttyS0 intel_iommu=on panic=-1 quiet pci=realloc no_timer_check"]
 
 
 def monitor(work: Path, line: str) -> None:
