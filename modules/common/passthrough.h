@@ -41,7 +41,8 @@ class Passthrough {
     bool prefer_iommufd = false;   // instead of the IOMMU group, if the kernel and the driver offer it
     bool with_api_device = false;  // /dev/iommu or /dev/vfio/vfio
   };
-  // Adds the nodes that a virtual machine monitor opens. Throws cage::Error if the function has no IOMMU, and needs one.
+  // Adds the nodes that a virtual machine monitor opens. Throws cage::Error if the function has no IOMMU, and needs
+  // one.
   void add_to(cage::Edit edit, const std::string& bus_id, Nodes nodes) const;
   // Returns them as a list: first the function's, then the API's.
   std::vector<cage::DeviceNode> nodes_of(const std::string& bus_id, Nodes nodes) const;
