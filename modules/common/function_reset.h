@@ -15,7 +15,8 @@ class FunctionReset {
   FunctionReset(cage::Host host, std::filesystem::path sysfs) : host_(host), sysfs_(std::move(sysfs)) {}
 
   // Returns whether the kernel resets this function alone (function level reset), and not its whole bus. Linux before
-  // 5.15 does not tell how it resets; each virtual function has such a reset (Single Root I/O Virtualization 1.1, 2.2.2).
+  // 5.15 does not tell how it resets; each virtual function has such a reset (Single Root I/O
+  // Virtualization 1.1, 2.2.2).
   bool can_reset(const std::string& bus_id) const;
   // Resets the function while it has no driver, since a reset may wait for ever for a driver that uses it. Then
   // restores the driver that the function had before a claim changed it. Throws cage::Error, CAGE_PERMISSION_DENIED if
