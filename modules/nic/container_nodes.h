@@ -22,14 +22,15 @@ struct ContainerNode {
   bool locks_memory() const { return part == "rdma" || part == "vfio" || part == "vdpa"; }
 };
 
-// Those of RDMA devices, by which programs use them and set connections up.
+// Returns the nodes by which programs use RDMA devices and set up connections.
 std::vector<ContainerNode> rdma_container_nodes(const hardware::Node& node,
                                                 const std::vector<std::filesystem::path>& devices);
-// The node of a vDPA device on the driver vhost_vdpa, and that of a function on a UIO driver.
+// Returns the node of a vDPA device on the driver vhost_vdpa, and that of a function on a UIO driver.
 std::vector<ContainerNode> driver_container_nodes(const hardware::Node& node, const std::string& bus_id);
-// Those of vhost, for virtio-user of DPDK.
+// Returns the nodes of vhost, for virtio-user of DPDK.
 std::vector<ContainerNode> vhost_container_nodes();
 
+// Describes a function as the plugin does:
 // {"0000:01:10.0":{"generic":{"deviceID":"0000:01:10.0"},"vfio":{"dev-mount":"/dev/vfio/23","mount":"/dev/vfio/vfio"}}}
 // `rdma_device` is "mlx5_0", or empty.
 std::string plugin_info_of(const std::string& bus_id, const std::vector<ContainerNode>& nodes,
