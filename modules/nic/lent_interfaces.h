@@ -33,7 +33,7 @@ class LentInterfaces {
         lent.emplace(kept.device, LentInterface{.netdev = kept.netdev, .rdma = names_of(kept.rdma)});
     return lent;
   }
-  // The names of the RDMA devices that move with the interface of a device.
+  // Returns the names of the RDMA devices that move with the interface of a device.
   std::vector<std::filesystem::path> rdma_of(std::string_view device) const {
     const std::lock_guard lock(mutex_);
     for (const auto& [uid, interfaces] : by_claim_)

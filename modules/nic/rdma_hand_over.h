@@ -14,19 +14,20 @@
 
 namespace cardcage::nic {
 
-// Whether a container can use RDMA devices in its own namespace alone. Throws std::system_error.
+// Returns whether a container can use RDMA devices in its own namespace alone. Throws std::system_error.
 bool is_rdma_exclusive();
 
-// The devices that move with the interface. None of an InfiniBand interface, which the kernel makes of the RDMA device
-// and would make anew, and none of a function whose interfaces are several devices. Throws std::system_error.
+// Returns the devices that move with the interface. An InfiniBand interface has none, since the kernel makes it of its
+// RDMA device and would make it anew; nor has a function whose interfaces are several devices. Throws
+// std::system_error.
 std::vector<RdmaDevice> movable_rdma_of(const hardware::Node& node, std::string_view device, const Netdev& netdev);
 
-// Does nothing that is done already. Throws cage::Error, and std::system_error.
+// Moves the devices to the pod; does nothing that is done already. Throws cage::Error, and std::system_error.
 void give_rdma(cage::Host host, const hardware::Node& node, const KeptInterface& kept, int network_namespace);
-// Logs an error: the kernel takes the devices back later.
+// Moves the devices to the node. Only logs an error: the kernel takes them back later.
 void take_back_rdma(cage::Host host, const KeptInterface& kept, int network_namespace);
 
-// Whether they are on the node, or gone with their driver.
+// Returns whether the devices are on the node, or gone with their driver.
 bool is_rdma_back(const hardware::Node& node, const KeptInterface& kept);
 // Gives devices that are on the node the names that they had. Logs an error.
 void restore_rdma_names(cage::Host host, const KeptInterface& kept);

@@ -1,4 +1,4 @@
-// What a claim keeps of its interfaces, also as earlier versions of the module saved it.
+// The state that a claim keeps of its interfaces, also as earlier versions of the module saved it.
 #include "modules/nic/kept_interface.h"
 
 #include <gmock/gmock.h>

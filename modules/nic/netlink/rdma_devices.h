@@ -23,10 +23,11 @@ class RdmaDevices {
   // Throws std::system_error, as all functions here: EPROTONOSUPPORT if the kernel has no RDMA.
   RdmaDevices() = default;
 
-  // Whether each device is in one namespace (rdma system set netns exclusive), and not in all. EINVAL before Linux 5.3.
+  // Returns whether each device is in one namespace (rdma system set netns exclusive), and not in all. EINVAL before
+  // Linux 5.3.
   bool are_exclusive();
   std::vector<RdmaDevice> all();
-  // EOPNOTSUPP if the driver cannot. The kernel makes the nodes of the device anew.
+  // Moves a device: EOPNOTSUPP if the driver cannot. The kernel makes the nodes of the device anew.
   void move(std::uint32_t index, int network_namespace);
   void rename(std::uint32_t index, const std::string& name);
 
