@@ -246,8 +246,8 @@ void Claims::reset(const cage::Call& call, const std::string& device, const std:
   if (kept != interfaces.end()) hand_over_.restore_by_function(call, *kept);
 }
 
-// For a change that the driver of the function reads when it is bound. The one of mode Vfio has read it, or reads it at
-// the end of the claim.
+// Has the driver of the function read a change that it reads only when it is bound. A VFIO driver was bound after the
+// change, and the original driver is bound at the end of the claim.
 void Claims::bind_anew(const cage::Call& call, const std::string& device,
                        const std::vector<KeptInterface>& interfaces) const {
   const std::string bus_id = bus_id_of(device), driver = hardware::driver_of(node_.sysfs, bus_id);
@@ -291,14 +291,14 @@ std::vector<std::string> Claims::lines_for(const cage::Claim& claim, const std::
   return lines;
 }
 
-// Somebody may have bound it before the claim came.
+// Returns whether the container drives the function. An administrator may have bound it before the claim came.
 bool Claims::is_vfio(const cage::Allocation& allocation, const Settings& settings) const {
   const std::string bus_id = bus_id_of(allocation.device());
   return settings.mode == Mode::kVfio ||
          (!bus_id.empty() && hardware::driver_of(node_.sysfs, bus_id) == policy_.vfio_driver);
 }
 
-// Throws cage::Error if another claim holds a function that the claim needs for itself.
+// Notes the functions of the claim. Throws cage::Error if another claim holds one of their IOMMU groups.
 void Claims::hold_functions(const cage::Claim& claim) {
   std::set<std::string> functions = functions_held_by(claim), alone;
   for (const cage::Allocation& allocation : claim.allocations()) {

@@ -18,8 +18,8 @@ struct VirtualFunction {
   bool spoof_check = false, trust = false;
   std::uint32_t link_state = 0;              // IFLA_VF_LINK_STATE_*
   std::uint32_t min_rate = 0, max_rate = 0;  // Mbit/s; 0 = no bound
-  // Of InfiniBand, the first byte in the highest bits; 0 where the driver does not tell. The function's own driver
-  // reads them when it is bound.
+  // InfiniBand GUIDs with the first byte in the highest bits; 0 where the driver does not tell. The function's own
+  // driver reads them when it is bound.
   std::uint64_t node_guid = 0, port_guid = 0;
   friend bool operator==(const VirtualFunction&, const VirtualFunction&) = default;
 };
