@@ -35,7 +35,7 @@ void read_devlink(Inventory& found) try {
   found.reporters.clear();
 }
 
-// The names of two interfaces that have one port.
+// Returns the names of two interfaces that have one port.
 std::optional<std::pair<std::string, std::string>> of_one_port(const std::vector<Netdev>& netdevs) {
   std::map<std::uint64_t, std::string> names;
   for (const Netdev& netdev : netdevs)
