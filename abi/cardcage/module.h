@@ -363,7 +363,8 @@ typedef struct cage_edits {        /* sink of prepare(); alloc = index, -1 = the
   cage_status (*env_list)(struct cage_edits *, int32_t alloc, cage_str key, cage_str value);
                                    /* since 0.3: as env(), but the values of all devices are
                                       joined by ',' in the order of their names: of the claim, and
-                                      with the device-plugin API of the container [R15] */
+                                      with the device-plugin API of the container [R15]. JSON
+                                      objects become one with the members of all */
   cage_status (*locked_memory)(struct cage_edits *, int32_t alloc, uint64_t bytes);
                                    /* since 0.3: containers may lock at least so much memory, as
                                       RDMA and VFIO do (RLIMIT_MEMLOCK); UINT64_MAX = unlimited */

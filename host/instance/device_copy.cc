@@ -118,7 +118,7 @@ Status copy_texts(const cage_device& given, Device& device) {
   if (!parent) return std::unexpected(parent.error());
   if (*parent == *id) return fail(Code::kInvalidArgument, "it is its own parent: leave parent_id empty");
   auto address = ruled_text(given.pci_bus_id, optional_address, "pci_bus_id",
-                            "an address like 0000:3b:00.0 with four digits of domain, in lower case");
+                            "an address like 0000:3b:00.0 with four to eight digits of domain, in lower case");
   if (!address) return std::unexpected(address.error());
   auto name =
       ruled_text(given.name, optional_label, "name", "a DNS label: lower-case letters, digits and '-', at most 63");

@@ -73,6 +73,17 @@ Status check_places(const std::vector<DeviceEdits>& devices, std::string_view ki
   return {};
 }
 
+bool is_object(std::string_view text) { return text.size() > 2 && text.front() == '{' && text.back() == '}'; }
+
+// Programs read the members of all devices as one object.
+void join(std::string& values, std::string_view value) {
+  if (is_object(values) && is_object(value)) {
+    values.pop_back();
+    value.remove_prefix(1);
+  }
+  values.append(",").append(value);
+}
+
 }  // namespace
 
 Status check_combination(const std::vector<DeviceEdits>& devices) {
@@ -86,19 +97,19 @@ Status check_combination(const std::vector<DeviceEdits>& devices) {
 std::vector<EnvVar> joined_lists(std::vector<DeviceEdits> devices) {
   std::ranges::stable_sort(devices, {}, &DeviceEdits::device);
   std::vector<EnvVar> joined;
-  const auto join = [&](const Edits& edits) {
+  const auto add = [&](const Edits& edits) {
     for (const EnvVar& variable : edits.env_lists) {
       const auto known = std::ranges::find(joined, variable.name, &EnvVar::name);
       if (known == joined.end())
         joined.push_back(variable);
       else
-        known->value += "," + variable.value;
+        join(known->value, variable.value);
     }
   };
   std::set<const Edits*> common;
   for (const DeviceEdits& device : devices) {
-    if (common.insert(device.common).second) join(*device.common);
-    join(*device.own);
+    if (common.insert(device.common).second) add(*device.common);
+    add(*device.own);
   }
   return joined;
 }

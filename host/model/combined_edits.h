@@ -26,7 +26,8 @@ struct DeviceEdits {
 // two device nodes, mounts or network devices in one place. The value of a device replaces the common one.
 Status check_combination(const std::vector<DeviceEdits>& devices);
 
-// The variables that name all devices, each with its values joined by ',' in the order of the devices' names.
+// The variables that name all devices, each with its values joined by ',' in the order of the devices' names. JSON
+// objects become one with the members of all.
 std::vector<EnvVar> joined_lists(std::vector<DeviceEdits> devices);
 
 }  // namespace cardcage

@@ -43,9 +43,14 @@ bool is_semver_identifier(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return is_alphanumeric(c) || c == '-'; });
 }
 
+// The kernel writes a domain with four digits, and with more where it has them, as behind Intel's VMD.
 bool has_pci_shape(std::string_view text, char colon, char dot) {
-  if (text.size() != 12 || text[4] != colon || text[7] != colon || text[10] != dot) return false;
-  return std::ranges::count_if(text, is_lower_hex) == 9;
+  constexpr std::size_t kUsual = 12, kLongest = 16;
+  if (text.size() < kUsual || text.size() > kLongest) return false;
+  const std::size_t more = text.size() - kUsual;
+  if (more > 0 && text.front() == '0') return false;
+  if (text[4 + more] != colon || text[7 + more] != colon || text[10 + more] != dot) return false;
+  return static_cast<std::size_t>(std::ranges::count_if(text, is_lower_hex)) == 9 + more;
 }
 
 // Returns the 64-bit FNV-1a hash as 8 characters of base 32. It must be the same on every host and in every release.

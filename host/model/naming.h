@@ -38,7 +38,7 @@ bool is_module_label(std::string_view text);
 bool is_extended_resource_name(std::string_view text);
 // Strict semver 2.0.0 of at most 64 bytes. Its numbers fit in 64 bits, because the scheduler parses them so.
 bool is_semver(std::string_view text);
-// "0000:3b:00.0", lower case.
+// "0000:3b:00.0" or "10000:e1:00.0", lower case.
 bool is_pci_bus_id(std::string_view text);
 
 // Returns the DNS label for a module's device id. It depends on the id alone, so it is as stable as the id. An id that

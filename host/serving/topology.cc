@@ -18,7 +18,7 @@ constexpr std::int32_t kMaxNumaNode = 1023;  // CONFIG_NODES_SHIFT is at most 10
 
 // Checks for "pci0000:3a": the host bridge, not a bus behind one.
 bool is_pcie_root(std::string_view text) {
-  return text.size() == 10 && text.starts_with("pci") && is_pci_bus_id(std::string(text.substr(3)) + ":00.0");
+  return text.starts_with("pci") && is_pci_bus_id(std::string(text.substr(3)) + ":00.0");
 }
 
 // The path below the host bridge: {"0000:3a:00.0", "0000:3b:00.0"}, bridges and the device itself.

@@ -8,7 +8,11 @@
 namespace cardcage::hardware {
 
 bool FunctionReset::can_reset(const std::string& bus_id) const {
-  return text_in(path_of(sysfs_, bus_id) / "reset_method").starts_with("flr");
+  const auto function = path_of(sysfs_, bus_id);
+  std::error_code error;
+  if (std::filesystem::exists(function / "reset_method", error))
+    return text_in(function / "reset_method").starts_with("flr");
+  return std::filesystem::exists(function / "reset", error) && !physical_function_of(sysfs_, bus_id).empty();
 }
 
 void FunctionReset::reset(const cage::Call& call, std::string_view device, const std::string& bus_id) const {
@@ -21,6 +25,11 @@ void FunctionReset::reset(const cage::Call& call, std::string_view device, const
   }
   host_.restore_driver(call, device, bus_id);
   if (failure) std::rethrow_exception(failure);
+}
+
+void FunctionReset::bind_anew(const cage::Call& call, std::string_view device, const std::string& bus_id) const {
+  host_.bind_driver(call, device, bus_id, "none");
+  host_.restore_driver(call, device, bus_id);
 }
 
 }  // namespace cardcage::hardware

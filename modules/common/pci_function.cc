@@ -88,6 +88,10 @@ std::string iommu_group_of(const fs::path& sysfs, const std::string& bus_id) {
   return target_name(path_of(sysfs, bus_id) / "iommu_group");
 }
 
+bool is_without_iommu(const fs::path& sysfs, const std::string& bus_id) {
+  return text_in(path_of(sysfs, bus_id) / "iommu_group/name") == "vfio-noiommu";
+}
+
 std::vector<std::string> iommu_neighbours_of(const fs::path& sysfs, const std::string& bus_id) {
   std::vector<std::string> others = names_in(path_of(sysfs, bus_id) / "iommu_group/devices");
   std::erase_if(others, [&](const std::string& other) {

@@ -32,6 +32,9 @@ PciIds ids_of(const std::filesystem::path& sysfs, const std::string& bus_id);
 std::string driver_of(const std::filesystem::path& sysfs, const std::string& bus_id);
 // Returns the number of its IOMMU group; empty without a group.
 std::string iommu_group_of(const std::filesystem::path& sysfs, const std::string& bus_id);
+// Returns whether its group stands for no IOMMU: vfio makes such a group of its own (enable_unsafe_noiommu_mode), and a
+// program can reach all of the node's memory through the function.
+bool is_without_iommu(const std::filesystem::path& sysfs, const std::string& bus_id);
 // Returns the other functions in its IOMMU group except bridges, which need no driver. Sorted.
 std::vector<std::string> iommu_neighbours_of(const std::filesystem::path& sysfs, const std::string& bus_id);
 // Returns "vfio3" for /dev/vfio/devices/vfio3; empty unless a VFIO driver offers it to iommufd.

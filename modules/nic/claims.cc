@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <exception>
+#include <iterator>
 #include <set>
 #include <sstream>
 
@@ -10,6 +11,7 @@
 #include "modules/nic/netdev.h"
 #include "modules/nic/nic.h"
 #include "modules/nic/rdma.h"
+#include "modules/nic/rdma_hand_over.h"
 #include "modules/nic/settings.h"
 
 namespace cardcage::nic {
@@ -65,17 +67,38 @@ std::vector<VfChange> changes_in(const cage::Claim& claim) {
   return changes;
 }
 
+// Begins a line of the journal with a device whose driver was bound anew.
+constexpr std::string_view kBound = "bound ";
+
+std::set<std::string> bound_in(const cage::Claim& claim) {
+  std::set<std::string> devices;
+  if (claim.other_boot()) return devices;
+  std::istringstream lines{std::string(claim.journal())};
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(kBound)) devices.insert(line.substr(kBound.size()));
+  return devices;
+}
+
 // The PCI functions that were bound to another driver, with the devices that they are for.
 std::vector<std::pair<std::string, std::string>> functions_in(const cage::Claim& claim) {
   std::vector<std::pair<std::string, std::string>> functions;
   std::istringstream lines{std::string(claim.journal())};
   for (std::string line; std::getline(lines, line);) {
-    if (change_from(line)) continue;
+    if (change_from(line) || line.starts_with(kBound)) continue;
     std::istringstream words(line);
     std::string device, function;
     if (words >> device >> function) functions.emplace_back(device, function);
   }
   return functions;
+}
+
+std::set<std::string> functions_held_by(const cage::Claim& claim) {
+  std::set<std::string> held;
+  for (const cage::Allocation& allocation : claim.allocations())
+    if (const std::string bus_id = bus_id_of(allocation.device()); !bus_id.empty() && !allocation.admin())
+      held.insert(bus_id);
+  for (const auto& [device, function] : functions_in(claim)) held.insert(function);
+  return held;
 }
 
 // The kernel names interfaces anew when the node starts, and has them all.
@@ -114,6 +137,17 @@ void require_unused(cage::Host host, const NodeLinks& links, std::string_view de
                                                   "' stays with the node: " + reason);
 }
 
+// Mode Rdma leaves the RDMA device on the node.
+void require_shared_rdma(const hardware::Node& node, std::string_view device) {
+  const std::string bus_id = bus_id_of(device);
+  if (bus_id.empty() || rdma_devices_of(hardware::path_of(node.sysfs, bus_id)).empty() || !is_rdma_exclusive()) return;
+  throw cage::Error(
+      CAGE_FAILED_PRECONDITION,
+      "mode Rdma leaves device '" + std::string(device) +
+          "' in the node's network namespace, and this node's RDMA devices can be used in their own alone "
+          "(rdma system: exclusive); leave the mode out, so that the device moves to the pod");
+}
+
 // Who has one virtual function of a group has them all, and another claim's program would not be able to open it.
 void require_own_group(const hardware::Node& node, const std::string& bus_id) {
   if (hardware::physical_function_of(node.sysfs, bus_id).empty()) return;
@@ -133,6 +167,7 @@ void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edi
     throw cage::Error(CAGE_FAILED_PRECONDITION,
                       "the interfaces of the claim have more addresses, routes and neighbours on the node than can be "
                       "kept for their return; remove some, or claim fewer interfaces at a time");
+  hold_functions(claim);
   for (const VfChange& earlier : changes_in(claim)) undo(node_, earlier);  // of an attempt that did not get to its end
   const std::vector<VfChange> changes = plan_changes(claim);
   // What an earlier attempt has bound must be restored, too.
@@ -142,6 +177,13 @@ void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edi
   if (journal != claim.journal()) edits.journal(journal);
   for (const VfChange& change : changes) apply(node_, change);
   give_functions(call, claim);
+  for (const VfChange& change : changes) {
+    // Once, since a pod may use it by now.
+    if (!change.needs_rebind() || bound_in(claim).contains(change.device)) continue;
+    bind_anew(call, change.device, interfaces);
+    journal += std::string(kBound) + change.device + "\n";
+    edits.journal(journal);
+  }
   for (const cage::Allocation& allocation : claim.allocations())
     add_edits(allocation, claim.resource(), edits.of(allocation));
   for (const cage::Allocation& allocation : claim.allocations())
@@ -155,7 +197,8 @@ void Claims::unprepare(const cage::Call& call, const cage::Claim& claim) {
   Attempts attempts;
   for (const cage::Allocation& allocation : claim.allocations())
     device_info_.remove(claim.resource(), allocation.device());
-  for (const VfChange& change : changes_in(claim)) attempts.run([&] { undo(node_, change); });
+  const std::vector<VfChange> changes = changes_in(claim);
+  for (const VfChange& change : changes) attempts.run([&] { undo(node_, change); });
   const std::vector<KeptInterface> interfaces = interfaces_in(claim);
   const auto functions = functions_in(claim);
   std::set<std::string> given;  // the devices that the claim had for itself
@@ -164,11 +207,15 @@ void Claims::unprepare(const cage::Call& call, const cage::Claim& claim) {
   for (const KeptInterface& kept : interfaces) attempts.run([&] { take_back_interface(call, claim, kept); });
   for (const std::string& device : given)
     if (!attempts.failed() && is_reset(device)) attempts.run([&] { reset(call, device, interfaces); });
+  for (const VfChange& change : changes)
+    if (change.needs_rebind() && !attempts.failed() && !(given.contains(change.device) && is_reset(change.device)))
+      attempts.run([&] { bind_anew(call, change.device, interfaces); });
   for (const auto& [device, function] : functions)
     attempts.run([&] { passthrough_.take_back(call, device, function); });
   if (!claim.journal().empty() || !claim.state().empty()) host_.rescan();
   attempts.finish();
   lent_.remove(std::string(claim.uid()));
+  held_.release(std::string(claim.uid()));
 }
 
 void Claims::take_back_interface(const cage::Call& call, const cage::Claim& claim, const KeptInterface& kept) const {
@@ -195,6 +242,17 @@ void Claims::reset(const cage::Call& call, const std::string& device, const std:
                       "reset of "
                    << device << "; add both, or set reset_on_release = false";
   }
+  const auto kept = std::ranges::find(interfaces, device, &KeptInterface::device);
+  if (kept != interfaces.end()) hand_over_.restore_by_function(call, *kept);
+}
+
+// Has the driver of the function read a change that it reads only when it is bound. A VFIO driver was bound after the
+// change, and the original driver is bound at the end of the claim.
+void Claims::bind_anew(const cage::Call& call, const std::string& device,
+                       const std::vector<KeptInterface>& interfaces) const {
+  const std::string bus_id = bus_id_of(device), driver = hardware::driver_of(node_.sysfs, bus_id);
+  if (driver.empty() || driver == policy_.vfio_driver) return;
+  function_reset_.bind_anew(call, device, bus_id);
   const auto kept = std::ranges::find(interfaces, device, &KeptInterface::device);
   if (kept != interfaces.end()) hand_over_.restore_by_function(call, *kept);
 }
@@ -233,6 +291,32 @@ std::vector<std::string> Claims::lines_for(const cage::Claim& claim, const std::
   return lines;
 }
 
+// Returns whether the container drives the function. An administrator may have bound it before the claim came.
+bool Claims::is_vfio(const cage::Allocation& allocation, const Settings& settings) const {
+  const std::string bus_id = bus_id_of(allocation.device());
+  return settings.mode == Mode::kVfio ||
+         (!bus_id.empty() && hardware::driver_of(node_.sysfs, bus_id) == policy_.vfio_driver);
+}
+
+// Notes the functions of the claim. Throws cage::Error if another claim holds one of their IOMMU groups.
+void Claims::hold_functions(const cage::Claim& claim) {
+  std::set<std::string> functions = functions_held_by(claim), alone;
+  for (const cage::Allocation& allocation : claim.allocations()) {
+    const std::string bus_id = bus_id_of(allocation.device());
+    if (bus_id.empty() || allocation.admin() || !is_vfio(allocation, settings_of(allocation))) continue;
+    for (const std::string& neighbour : hardware::iommu_neighbours_of(node_.sysfs, bus_id)) {
+      alone.insert(neighbour);
+      if (hardware::slot_of(neighbour) == hardware::slot_of(bus_id)) functions.insert(neighbour);
+    }
+  }
+  const auto conflict = held_.hold(std::string(claim.uid()), functions, alone);
+  if (!conflict) return;
+  throw cage::Error(
+      CAGE_FAILED_PRECONDITION,
+      "function " + conflict->function + ", of the same IOMMU group, belongs to the claim " + conflict->claim_uid +
+          ", and who has one has the whole group; wait for the end of that claim, or use a slot with ACS");
+}
+
 void Claims::give_functions(const cage::Call& call, const cage::Claim& claim) const {
   bool changes_drivers = false;
   try {
@@ -256,6 +340,7 @@ std::vector<KeptInterface> Claims::keep_interfaces(const cage::Claim& claim, cag
   std::set<std::string> names;
   for (const cage::Allocation& allocation : claim.allocations()) {
     const Settings settings = settings_of(allocation);
+    if (settings.mode == Mode::kRdma) require_shared_rdma(node_, allocation.device());
     if (settings.mode != Mode::kKernel || allocation.admin()) continue;
     KeptInterface kept = keep_interface(allocation, known);
     if (kept.netdev.name.empty()) {
@@ -291,6 +376,7 @@ KeptInterface Claims::keep_interface(const cage::Allocation& allocation,
     return *before;
   if (auto kept = read_interface(node_, device)) {
     require_unused(host_, NodeLinks(policy_.choice), device, kept->netdev.name);
+    kept->rdma = movable_rdma_of(node_, device, kept->netdev);
     return std::move(*kept);
   }
   require_at_home(node_, device);
@@ -319,7 +405,10 @@ void Claims::detach(const cage::Claim& claim, const cage::Pod& pod) const {
 }
 
 void Claims::reconcile(const std::vector<cage::Claim>& live) {
-  for (const cage::Claim& claim : live) lent_.add(std::string(claim.uid()), interfaces_in(claim));
+  for (const cage::Claim& claim : live) {
+    lent_.add(std::string(claim.uid()), interfaces_in(claim));
+    held_.hold(std::string(claim.uid()), functions_held_by(claim), {});
+  }
   if (!live.empty()) host_.rescan();
 }
 
@@ -327,18 +416,34 @@ void Claims::add_edits(const cage::Allocation& allocation, std::string_view reso
   const std::string bus_id = bus_id_of(allocation.device());
   const Settings settings = settings_of(allocation);
   edit.env(variable_of(allocation.device()), bus_id.empty() ? interface_of(allocation.device()) : bus_id);
-  if (settings.vhost_net) edit.device_node("/dev/vhost-net").device_node("/dev/net/tun");
-  if (!bus_id.empty() && !resource.empty()) edit.env_list(plugin_variable_of(resource), bus_id);
-  // Somebody may have bound it before the claim came.
-  const bool is_vfio = settings.mode == Mode::kVfio ||
-                       (!bus_id.empty() && hardware::driver_of(node_.sysfs, bus_id) == policy_.vfio_driver);
-  const std::vector<std::string> rdma =
-      is_vfio ? std::vector<std::string>() : rdma_nodes_of(node_.sysfs, rdma_of(allocation.device()), node_.devfs);
-  if (is_vfio) passthrough_.add_to(edit, bus_id, {.prefer_iommufd = false, .with_api_device = true});
-  for (const std::string& node : rdma) edit.device_node(node);
+  const std::vector<std::filesystem::path> rdma = rdma_of(allocation.device());
+  const std::vector<ContainerNode> nodes = nodes_for(allocation, settings, rdma);
+  for (const ContainerNode& one : nodes) edit.device_node(one.node);
+  if (!bus_id.empty() && !resource.empty()) {
+    edit.env_list(plugin_variable_of(resource), bus_id);
+    edit.env_list(plugin_variable_of(resource) + "_INFO",
+                  plugin_info_of(bus_id, nodes, rdma.empty() ? std::string() : rdma.front().filename().native()));
+  }
   // The device-plugin API may have no way to tell it to the runtime.
-  if ((is_vfio || !rdma.empty()) && resource.empty() && settings.locked_memory)
+  if (resource.empty() && settings.locked_memory && std::ranges::any_of(nodes, &ContainerNode::locks_memory))
     edit.locked_memory(*settings.locked_memory);
+}
+
+std::vector<ContainerNode> Claims::nodes_for(const cage::Allocation& allocation, const Settings& settings,
+                                             const std::vector<std::filesystem::path>& rdma) const {
+  const std::string bus_id = bus_id_of(allocation.device());
+  std::vector<ContainerNode> nodes;
+  const auto add = [&nodes](std::vector<ContainerNode> more) { std::ranges::move(more, std::back_inserter(nodes)); };
+  if (settings.vhost_net) add(vhost_container_nodes());
+  if (is_vfio(allocation, settings)) {
+    std::vector<cage::DeviceNode> given =
+        passthrough_.nodes_of(bus_id, {.prefer_iommufd = false, .with_api_device = true});
+    add({{"vfio", "dev-mount", std::move(given.front())}, {"vfio", "mount", std::move(given.back())}});
+    return nodes;
+  }
+  add(rdma_container_nodes(node_, rdma));
+  if (!bus_id.empty()) add(driver_container_nodes(node_, bus_id));
+  return nodes;
 }
 
 // Those of an interface in software go when that goes to a pod.
@@ -346,6 +451,7 @@ std::vector<std::filesystem::path> Claims::rdma_of(std::string_view device) cons
   const std::string bus_id = bus_id_of(device);
   std::vector<std::filesystem::path> devices;
   if (!bus_id.empty()) devices = rdma_devices_of(hardware::path_of(node_.sysfs, bus_id));
+  if (devices.empty()) devices = lent_.rdma_of(device);  // a pod has them
   const SoftRdma soft = soft_rdma(node_.sysfs);
   if (soft.empty()) return devices;
   const auto present = read_interface(node_, device);

@@ -11,8 +11,10 @@
 #include "modules/common/function_reset.h"
 #include "modules/common/node.h"
 #include "modules/common/passthrough.h"
+#include "modules/nic/container_nodes.h"
 #include "modules/nic/device_info.h"
 #include "modules/nic/hand_over.h"
+#include "modules/nic/held_functions.h"
 #include "modules/nic/lent_interfaces.h"
 #include "modules/nic/node_links.h"
 #include "modules/nic/vf_change.h"
@@ -50,14 +52,19 @@ class Claims {
  private:
   std::vector<VfChange> plan_changes(const cage::Claim& claim) const;
   std::vector<std::string> lines_for(const cage::Claim& claim, const std::vector<VfChange>& changes) const;
+  void hold_functions(const cage::Claim& claim);
+  bool is_vfio(const cage::Allocation& allocation, const Settings& settings) const;
   void give_functions(const cage::Call& call, const cage::Claim& claim) const;
   std::vector<KeptInterface> keep_interfaces(const cage::Claim& claim, cage::Edits& edits) const;
   KeptInterface keep_interface(const cage::Allocation& allocation, const std::vector<KeptInterface>& known) const;
   void take_back_interface(const cage::Call& call, const cage::Claim& claim, const KeptInterface& kept) const;
   bool is_reset(const std::string& device) const;
   void reset(const cage::Call& call, const std::string& device, const std::vector<KeptInterface>& interfaces);
+  void bind_anew(const cage::Call& call, const std::string& device, const std::vector<KeptInterface>& interfaces) const;
   std::vector<std::filesystem::path> rdma_of(std::string_view device) const;
   void add_edits(const cage::Allocation& allocation, std::string_view resource, cage::Edit edit) const;
+  std::vector<ContainerNode> nodes_for(const cage::Allocation& allocation, const Settings& settings,
+                                       const std::vector<std::filesystem::path>& rdma) const;
 
   const cage::Host host_;
   const hardware::Node node_;
@@ -68,6 +75,7 @@ class Claims {
   const DeviceInfo device_info_;
   std::atomic<bool> reset_refused_ = false;  // by the configuration, which is logged once
   LentInterfaces lent_;
+  HeldFunctions held_;
 };
 
 }  // namespace cardcage::nic

@@ -25,15 +25,15 @@ std::string member(const char* name, const std::string& value) {
 
 }  // namespace
 
-fs::path DeviceInfo::file_of(std::string_view resource, std::string_view bus_id) const {
-  return folder_ / "dp" / (file_name(resource) + "-" + file_name(bus_id) + "-device.json");
+fs::path DeviceInfo::file_of(std::string_view resource, std::string_view device) const {
+  return folder_ / "dp" / (file_name(resource) + "-" + file_name(device) + "-device.json");
 }
 
 void DeviceInfo::write(std::string_view resource, std::string_view device, const std::vector<fs::path>& rdma) const {
   const std::string bus_id = bus_id_of(device);
   std::error_code error;
   if (bus_id.empty() || resource.empty() || !fs::is_directory(folder_.parent_path(), error)) return;
-  const fs::path file = file_of(resource, bus_id);
+  const fs::path file = file_of(resource, device);
   fs::create_directories(file.parent_path(), error);
   fs::path passing = file;
   passing += ".new";  // readers see a whole file
@@ -54,7 +54,7 @@ void DeviceInfo::write(std::string_view resource, std::string_view device, const
 
 void DeviceInfo::remove(std::string_view resource, std::string_view device) const {
   std::error_code error;
-  if (!resource.empty()) fs::remove(file_of(resource, bus_id_of(device)), error);
+  if (!resource.empty()) fs::remove(file_of(resource, device), error);
   if (error) host_.warn() << "a file for CNI plugins was not removed: " << error.message();
 }
 

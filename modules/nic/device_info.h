@@ -25,7 +25,8 @@ class DeviceInfo {
   void remove(std::string_view resource, std::string_view device) const;
 
  private:
-  std::filesystem::path file_of(std::string_view resource, std::string_view bus_id) const;
+  // The kubelet knows the device by its id, also one of several of a function.
+  std::filesystem::path file_of(std::string_view resource, std::string_view device) const;
 
   const cage::Host host_;
   const hardware::Node node_;

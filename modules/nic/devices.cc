@@ -70,7 +70,8 @@ void describe_function(const Nic& nic, const hardware::Node& node, const hardwar
   if (has(nic.entries, "iommu_group"))
     device.attribute("iommuGroup", static_cast<std::int64_t>(std::strtoul(
                                        hardware::iommu_group_of(node.sysfs, bus_id).c_str(), nullptr, 10)));
-  device.attribute("vfio", has(nic.entries, "iommu_group") && can_be_passed_through(passthrough, bus_id));
+  device.attribute("vfio", (has(nic.entries, "iommu_group") || passthrough.is_without_iommu_allowed()) &&
+                               can_be_passed_through(passthrough, bus_id));
   const auto vdpa = std::ranges::find_if(nic.entries, [](const auto& entry) { return entry.starts_with("vdpa"); });
   if (vdpa != nic.entries.end()) device.attribute("vdpaDevice", *vdpa);
 }

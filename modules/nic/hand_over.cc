@@ -1,8 +1,5 @@
 #include "modules/nic/hand_over.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -13,7 +10,9 @@
 
 #include "modules/common/pci_function.h"
 #include "modules/nic/netlink/links.h"
+#include "modules/nic/network.h"
 #include "modules/nic/nic.h"
+#include "modules/nic/rdma_hand_over.h"
 #include "modules/nic/restore.h"
 
 namespace cardcage::nic {
@@ -29,21 +28,6 @@ bool is_passing(std::string_view name) {
   return name.starts_with("cage") && name.size() > 4 &&
          name.substr(4).find_first_not_of("0123456789") == std::string_view::npos;
 }
-
-// The module's own: that of the node.
-class NodeNetwork {
- public:
-  NodeNetwork() : descriptor_(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC)) {
-    if (descriptor_ < 0) throw std::system_error(errno, std::generic_category(), "/proc/thread-self/ns/net");
-  }
-  NodeNetwork(const NodeNetwork&) = delete;
-  NodeNetwork& operator=(const NodeNetwork&) = delete;
-  ~NodeNetwork() { ::close(descriptor_); }
-  int descriptor() const { return descriptor_; }
-
- private:
-  const int descriptor_;
-};
 
 bool is_errno(const std::system_error& error, int number) { return error.code().value() == number; }
 
@@ -115,12 +99,25 @@ void add_addresses(cage::Host host, NetlinkSocket& pod, const Link& link, const 
     attempt("a neighbour", [&] { add_neighbour(pod, link.index, one); });
 }
 
+// The driver of a virtual function may still be at what its card has just set, or be told of the address by that.
+void set_mac(NetlinkSocket& pod, const Link& link, const std::string& mac) {
+  constexpr int kMacTries = 20;
+  constexpr std::chrono::milliseconds kPause{100};
+  for (int left = kMacTries;; --left) try {
+      return change_link(pod, link.index, {.mac = mac});
+    } catch (const std::system_error& error) {
+      if ((!is_errno(error, EBUSY) && !is_errno(error, EAGAIN)) || left <= 1) throw;
+      std::this_thread::sleep_for(kPause);
+      const std::vector<Link> links = read_links(pod);
+      const auto now = std::ranges::find(links, link.index, &Link::index);
+      if (now != links.end() && now->mac == mac) return;
+    }
+}
+
 void configure(cage::Host host, NetlinkSocket& pod, const Link& link, const KeptInterface& kept,
                const Settings& settings) {
-  LinkChange change;
-  if (!settings.mac.empty() && link.mac != settings.mac) change.mac = settings.mac;
-  if (settings.mtu != 0 && link.mtu != settings.mtu) change.mtu = settings.mtu;
-  if (change.mac || change.mtu) change_link(pod, link.index, change);
+  if (!settings.mac.empty() && link.mac != settings.mac) set_mac(pod, link, settings.mac);
+  if (settings.mtu != 0 && link.mtu != settings.mtu) change_link(pod, link.index, {.mtu = settings.mtu});
   if (!link.is_up()) change_link(pod, link.index, {.is_up = true});
   add_addresses(host, pod, link, kept, settings);
   for (const Route& route : settings.routes) add_route(pod, link.index, route);
@@ -174,8 +171,9 @@ void HandOver::attach(const KeptInterface& kept, const Settings& settings, std::
       change_link(in_pod, inside->index, {.name = name});
     }
     configure(host_, in_pod, *inside, kept, settings);
+    give_rdma(host_, node_, kept, pod.network_namespace());  // last, since the kernel then looks for its addresses
   } catch (...) {
-    try_to_put_back(kept, mark, in_pod, node);
+    try_to_put_back(kept, mark, in_pod, node, pod.network_namespace());
     throw;
   }
 } catch (const std::system_error& error) {
@@ -186,23 +184,25 @@ void HandOver::attach(const KeptInterface& kept, const Settings& settings, std::
 void HandOver::detach(const KeptInterface& kept, std::string_view claim_uid, const cage::Pod& pod) const try {
   NetlinkSocket node, in_pod(pod.route_socket());
   const Mark mark(kept, claim_uid);
-  if (mark.find_in_pod(in_pod)) put_back(kept, mark, in_pod, node);
+  if (mark.find_in_pod(in_pod)) put_back(kept, mark, in_pod, node, pod.network_namespace());
 } catch (const std::system_error& error) {
   fail(kept, "cannot be taken back from the pod", error);
 }
 
 // Only logs an error: restore() tries again when the claim is released.
-void HandOver::try_to_put_back(const KeptInterface& kept, const Mark& mark, NetlinkSocket& pod,
-                               NetlinkSocket& node) const {
+void HandOver::try_to_put_back(const KeptInterface& kept, const Mark& mark, NetlinkSocket& pod, NetlinkSocket& node,
+                               int network_namespace) const {
   try {
-    put_back(kept, mark, pod, node);
+    put_back(kept, mark, pod, node, network_namespace);
   } catch (const std::exception& error) {
     host_.warn() << "interface '" << kept.netdev.name << "' is not back on the node: " << error.what();
   }
 }
 
 // From wherever a move has left it.
-void HandOver::put_back(const KeptInterface& kept, const Mark& mark, NetlinkSocket& pod, NetlinkSocket& node) const {
+void HandOver::put_back(const KeptInterface& kept, const Mark& mark, NetlinkSocket& pod, NetlinkSocket& node,
+                        int network_namespace) const {
+  take_back_rdma(host_, kept, network_namespace);
   if (const auto inside = mark.find_in_pod(pod)) move_out(pod, node, *inside, kept, mark);
   if (const auto back = mark.find_on_node(node))
     restore_link(host_, node_, node, *back, kept, mark.name_before(*back), Refused::kFails);
@@ -243,6 +243,10 @@ void HandOver::restore(const cage::Call& call, const KeptInterface& kept, std::s
   if (!becomes_true(call, restored_or_gone))
     throw cage::Error(CAGE_UNAVAILABLE, "interface '" + kept.netdev.name + "' of device '" + kept.device +
                                             "' is still in a network namespace; it comes back when that ends");
+  if (!becomes_true(call, [&] { return is_rdma_back(node_, kept); }))
+    throw cage::Error(CAGE_UNAVAILABLE, "RDMA device '" + kept.rdma.front().name + "' of device '" + kept.device +
+                                            "' is still in a network namespace; it comes back when that ends");
+  restore_rdma_names(host_, kept);
 } catch (const std::system_error& error) {
   fail(kept, "cannot be restored", error);
 }

@@ -30,8 +30,10 @@ class HandOver {
   void restore_by_function(const cage::Call& call, const KeptInterface& kept) const;
 
  private:
-  void try_to_put_back(const KeptInterface& kept, const Mark& mark, NetlinkSocket& pod, NetlinkSocket& node) const;
-  void put_back(const KeptInterface& kept, const Mark& mark, NetlinkSocket& pod, NetlinkSocket& node) const;
+  void try_to_put_back(const KeptInterface& kept, const Mark& mark, NetlinkSocket& pod, NetlinkSocket& node,
+                       int network_namespace) const;
+  void put_back(const KeptInterface& kept, const Mark& mark, NetlinkSocket& pod, NetlinkSocket& node,
+                int network_namespace) const;
 
   const cage::Host host_;
   const hardware::Node node_;

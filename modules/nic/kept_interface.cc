@@ -162,7 +162,8 @@ std::string to_state(const std::vector<KeptInterface>& interfaces) {
         << kept.segments.gro_bytes << kept.segments.gso_ipv4_bytes << kept.segments.gro_ipv4_bytes << kept.xdp_modes;
     for (const auto* objects : {&kept.objects.addresses, &kept.objects.routes, &kept.objects.neighbours})
       out.add_bytes(*objects);
-    out << kept.sysctls;
+    out << kept.sysctls << kept.rdma.size();
+    for (const RdmaDevice& device : kept.rdma) out << device.index << device.name;
   }
   return out.take();
 }
@@ -204,6 +205,11 @@ std::vector<KeptInterface> interfaces_from(std::string_view state, std::uint32_t
     for (auto* objects : {&kept.objects.addresses, &kept.objects.routes, &kept.objects.neighbours})
       *objects = in.bytes();
     kept.sysctls = in.list();
+    if (version < 2) continue;
+    for (auto count = in.number(); count > 0; --count) {
+      const std::uint32_t index = number();
+      kept.rdma.push_back({.index = index, .name = in.text()});
+    }
   }
   return interfaces;
 }

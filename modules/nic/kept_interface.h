@@ -10,6 +10,7 @@
 #include "modules/nic/netdev.h"
 #include "modules/nic/netlink/links.h"
 #include "modules/nic/netlink/objects.h"
+#include "modules/nic/netlink/rdma_devices.h"
 
 namespace cardcage::nic {
 
@@ -26,6 +27,7 @@ struct KeptInterface {
   SegmentSizes segments;
   NetworkObjects objects;
   std::vector<std::string> sysctls;  // those that are not the namespace's defaults
+  std::vector<RdmaDevice> rdma;      // those that move with it
   bool moved_by_runtime = false;     // and not by this module
 };
 
@@ -43,9 +45,10 @@ std::optional<Link> link_of(NetlinkSocket& node, const Netdev& netdev, const std
 std::optional<Link> find_on_node(NetlinkSocket& socket, const hardware::Node& node, const KeptInterface& kept);
 
 // A text that the host keeps with the claim.
-inline constexpr std::uint32_t kStateVersion = 1;
+inline constexpr std::uint32_t kStateVersion = 2;
 std::string to_state(const std::vector<KeptInterface>& interfaces);
-// `version` is that of the module that saved it. Version 0 has no more than the addresses as text. Throws cage::Error.
+// `version` is that of the module that saved it. Version 0 has no more than the addresses as text, version 1 no RDMA
+// devices. Throws cage::Error.
 std::vector<KeptInterface> interfaces_from(std::string_view state, std::uint32_t version);
 
 }  // namespace cardcage::nic

@@ -1,12 +1,15 @@
 // The interfaces of devices that claims hold. A pod may have them, and then the node's sysfs does not tell of them.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "modules/nic/kept_interface.h"
+#include "modules/nic/nic.h"
 
 namespace cardcage::nic {
 
@@ -22,15 +25,30 @@ class LentInterfaces {
     by_claim_.erase(claim_uid);
   }
   // By the id of the device.
-  std::map<std::string, Netdev> all() const {
+  std::map<std::string, LentInterface> all() const {
     const std::lock_guard lock(mutex_);
-    std::map<std::string, Netdev> lent;
+    std::map<std::string, LentInterface> lent;
     for (const auto& [uid, interfaces] : by_claim_)
-      for (const KeptInterface& kept : interfaces) lent.emplace(kept.device, kept.netdev);
+      for (const KeptInterface& kept : interfaces)
+        lent.emplace(kept.device, LentInterface{.netdev = kept.netdev, .rdma = names_of(kept.rdma)});
     return lent;
+  }
+  // Returns the names of the RDMA devices that move with the interface of a device.
+  std::vector<std::filesystem::path> rdma_of(std::string_view device) const {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [uid, interfaces] : by_claim_)
+      for (const KeptInterface& kept : interfaces)
+        if (kept.device == device) return names_of(kept.rdma);
+    return {};
   }
 
  private:
+  static std::vector<std::filesystem::path> names_of(const std::vector<RdmaDevice>& devices) {
+    std::vector<std::filesystem::path> names;
+    for (const RdmaDevice& device : devices) names.emplace_back(device.name);
+    return names;
+  }
+
   mutable std::mutex mutex_;
   std::map<std::string, std::vector<KeptInterface>> by_claim_;
 };

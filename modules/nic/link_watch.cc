@@ -2,6 +2,7 @@
 
 #include <linux/if_addr.h>
 #include <linux/rtnetlink.h>
+#include <net/if_arp.h>
 
 #include "modules/nic/netlink/links.h"
 #include "modules/nic/node_links.h"
@@ -28,19 +29,17 @@ bool LinkWatch::take(const cage::Event& event) {
   return changed || !complete;
 }
 
-// Only interfaces with hardware have a parent device (since Linux 5.14). One that is made of another may keep that with
-// the node, and so may an address; pods' own interfaces are pairs, and have none here that holds beyond the link.
+// Interfaces with hardware have no kind, but for those that the kernel makes of an RDMA device. One that is made of
+// another may keep that with the node, and so may an address; pods' own interfaces are pairs, and have none here that
+// holds beyond the link. What a bridge tells of its ports has no kind, either.
 bool LinkWatch::is_ours(const nlmsghdr& message) const {
   if (message.nlmsg_type == RTM_NEWADDR || message.nlmsg_type == RTM_DELADDR)
     return static_cast<const ifaddrmsg*>(mnl_nlmsg_get_payload(&message))->ifa_scope == RT_SCOPE_UNIVERSE;
-  if (link_from(message).lower != 0) return true;
-  bool ours = false;
-  for_each_attribute(message, sizeof(ifinfomsg), [&](const nlattr& attribute) {
-    const auto type = mnl_attr_get_type(&attribute);
-    ours = ours || type == IFLA_PARENT_DEV_NAME ||
-           (type == IFLA_IFNAME && matches_any(mnl_attr_get_str(&attribute), interfaces_));
-  });
-  return ours;
+  const auto& header = *static_cast<const ifinfomsg*>(mnl_nlmsg_get_payload(&message));
+  const Link link = link_from(message);
+  if (link.lower != 0 || matches_any(link.name, interfaces_)) return true;
+  const bool has_hardware = link.kind.empty() && header.ifi_type != ARPHRD_LOOPBACK;
+  return header.ifi_family == AF_UNSPEC && (has_hardware || link.kind == "ipoib");
 }
 
 }  // namespace cardcage::nic

@@ -37,13 +37,16 @@ class Module final : public cage::Module {
       cage::Option::boolean("reset_on_release", "true",
                             "reset virtual functions when their claim ends (FLR); needs the key writes"),
       cage::Option::text("vfio_driver", "vfio-pci", "the kernel's driver for functions that containers drive"),
+      cage::Option::boolean("vfio_without_iommu", "false",
+                            "give functions that no IOMMU keeps from the node's memory, too (VFIO's noiommu mode)"),
   };
   static constexpr cage::Schema declared_schemas[] = {cage::Schema::of<kFields>(kApiVersion, kKind)};
 
   Module(const cage::Call&, cage::Host host, const cage::Values& options)
       : host_(host),
         node_{.sysfs = host.sysfs(), .procfs = host.procfs(), .devfs = host.devfs()},
-        passthrough_(host, node_.sysfs, node_.devfs, "network device", std::string(options.text("vfio_driver"))),
+        passthrough_(host, node_.sysfs, node_.devfs, "network device", std::string(options.text("vfio_driver")),
+                     options.boolean("vfio_without_iommu")),
         links_(host, choice_of(options).interfaces),
         finder_(node_, choice_of(options)),
         claims_(host, node_, passthrough_,

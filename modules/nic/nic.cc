@@ -35,6 +35,15 @@ void read_devlink(Inventory& found) try {
   found.reporters.clear();
 }
 
+// Returns the names of two interfaces that have one port.
+std::optional<std::pair<std::string, std::string>> of_one_port(const std::vector<Netdev>& netdevs) {
+  std::map<std::uint64_t, std::string> names;
+  for (const Netdev& netdev : netdevs)
+    if (const auto [other, is_new] = names.try_emplace(netdev.port, netdev.name); !is_new)
+      return std::pair(other->second, netdev.name);
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string bus_id_of(std::string_view id) {
@@ -55,7 +64,7 @@ std::string name_of(std::string_view id) {
   return name;
 }
 
-Inventory Finder::find(const std::map<std::string, Netdev>& lent) {
+Inventory Finder::find(const std::map<std::string, LentInterface>& lent) {
   Inventory found;
   found.soft_rdma = soft_rdma(node_.sysfs);
   const NodeLinks links(choice_);
@@ -64,15 +73,15 @@ Inventory Finder::find(const std::map<std::string, Netdev>& lent) {
       add_function(bus_id, links, lent, found);
   if (!choice_.interfaces.empty())
     for (const std::string& name : interfaces_of(node_.sysfs)) add_interface(name, links, lent, found);
-  for (const auto& [id, netdev] : lent)
+  for (const auto& [id, interface] : lent)
     if (!interface_of(id).empty() && std::ranges::find(found.nics, id, &Nic::id) == found.nics.end())
-      add({id, name_of(id), "interface", {}, {}, {}, {}, netdev, true}, found);
+      add({id, name_of(id), "interface", {}, {}, {}, {}, interface.netdev, true}, found);
   read_devlink(found);
   return found;
 }
 
-void Finder::add_function(const std::string& bus_id, const NodeLinks& links, const std::map<std::string, Netdev>& lent,
-                          Inventory& found) {
+void Finder::add_function(const std::string& bus_id, const NodeLinks& links,
+                          const std::map<std::string, LentInterface>& lent, Inventory& found) {
   const auto device = hardware::path_of(node_.sysfs, bus_id);
   const std::vector<std::string> entries = hardware::names_in(device);
   if (has(entries, "sriov_numvfs") && hardware::virtual_functions_in_use(node_.sysfs, bus_id) > 0) {
@@ -88,15 +97,24 @@ void Finder::add_function(const std::string& bus_id, const NodeLinks& links, con
     }
   const bool is_away = present && names.empty();
   if (!is_away) seen_[bus_id] = read_netdevs(node_.sysfs, names);
+  if (const auto twins = of_one_port(seen_[bus_id])) {
+    found.left_out[bus_id] = "interfaces '" + twins->first + "' and '" + twins->second +
+                             "' have the same dev_port, so their devices would have one id";
+    return;
+  }
   std::vector<Netdev> netdevs = seen_[bus_id];
-  for (const auto& [id, netdev] : lent)  // a pod may have had it before the module started
-    if (bus_id_of(id) == bus_id && std::ranges::find(netdevs, netdev.port, &Netdev::port) == netdevs.end())
-      netdevs.push_back(netdev);
+  for (const auto& [id, interface] : lent)  // a pod may have had it before the module started
+    if (bus_id_of(id) == bus_id && std::ranges::find(netdevs, interface.netdev.port, &Netdev::port) == netdevs.end())
+      netdevs.push_back(interface.netdev);
   const std::string physical =
       has(entries, "physfn") ? hardware::physical_function_of(node_.sysfs, bus_id) : std::string();
   const std::string type = physical.empty() ? "pf" : "vf";
   const auto add_port = [&](const std::string& id, std::optional<Netdev> netdev) {
-    add({id, name_of(id), type, bus_id, physical, entries, {}, std::move(netdev), is_away}, found);
+    const auto interface = lent.find(id);
+    add({id, name_of(id), type, bus_id, physical, entries,
+         interface == lent.end() ? std::vector<std::filesystem::path>() : interface->second.rdma, std::move(netdev),
+         is_away},
+        found);
   };
   if (netdevs.empty()) add_port(bus_id, std::nullopt);
   for (const Netdev& netdev : netdevs)
@@ -104,15 +122,17 @@ void Finder::add_function(const std::string& bus_id, const NodeLinks& links, con
 }
 
 void Finder::add(Nic nic, Inventory& found) const {
-  if (has(nic.entries, "infiniband")) nic.rdma = rdma_devices_of(hardware::path_of(node_.sysfs, nic.bus_id));
+  if (has(nic.entries, "infiniband"))
+    if (auto here = rdma_devices_of(hardware::path_of(node_.sysfs, nic.bus_id)); !here.empty())
+      nic.rdma = std::move(here);  // otherwise a pod has those of the claim
   if (nic.netdev && !nic.is_away)
     if (const auto soft = found.soft_rdma.find(nic.netdev->name); soft != found.soft_rdma.end())
       nic.rdma.insert(nic.rdma.end(), soft->second.begin(), soft->second.end());
   found.nics.push_back(std::move(nic));
 }
 
-void Finder::add_interface(const std::string& name, const NodeLinks& links, const std::map<std::string, Netdev>& lent,
-                           Inventory& found) {
+void Finder::add_interface(const std::string& name, const NodeLinks& links,
+                           const std::map<std::string, LentInterface>& lent, Inventory& found) {
   if (!matches_any(name, choice_.interfaces) || has_hardware(node_.sysfs, name)) return;
   const std::string id = std::string(kInterface) + name;
   auto netdev = read_netdev(node_.sysfs, name);
@@ -121,7 +141,7 @@ void Finder::add_interface(const std::string& name, const NodeLinks& links, cons
     found.left_out[name] = "it is the node's loopback interface";
   } else if (const std::string reason = links.reason_to_keep(name); !reason.empty()) {
     found.left_out[name] = "it stays with the node: " + reason;
-  } else if (const auto held = lent.find(id); held != lent.end() && held->second.mac != netdev->mac) {
+  } else if (const auto held = lent.find(id); held != lent.end() && held->second.netdev.mac != netdev->mac) {
     found.left_out[name] = "a claim holds another interface, which had this name";
   } else {
     add({id, name_of(id), "interface", {}, {}, {}, {}, std::move(netdev), false}, found);

@@ -53,6 +53,12 @@ inline const std::string& card_of(const Nic& nic) { return nic.physical.empty() 
 // "pci/0000:41:00.0"
 inline std::string devlink_name_of(const std::string& bus_id) { return "pci/" + bus_id; }
 
+// An interface that a claim holds.
+struct LentInterface {
+  Netdev netdev;
+  std::vector<std::filesystem::path> rdma;  // the names of the RDMA devices that moved with it
+};
+
 // Finds devices. Remembers the interfaces that it has seen, because one that a pod has cannot be read.
 class Finder {
  public:
@@ -60,12 +66,12 @@ class Finder {
 
   // `lent` are interfaces of devices that claims hold, by the id of the device. Throws std::system_error if the kernel
   // does not tell what the node uses.
-  Inventory find(const std::map<std::string, Netdev>& lent);
+  Inventory find(const std::map<std::string, LentInterface>& lent);
 
  private:
-  void add_function(const std::string& bus_id, const NodeLinks& links, const std::map<std::string, Netdev>& lent,
+  void add_function(const std::string& bus_id, const NodeLinks& links, const std::map<std::string, LentInterface>& lent,
                     Inventory& found);
-  void add_interface(const std::string& name, const NodeLinks& links, const std::map<std::string, Netdev>& lent,
+  void add_interface(const std::string& name, const NodeLinks& links, const std::map<std::string, LentInterface>& lent,
                      Inventory& found);
   void add(Nic nic, Inventory& found) const;
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 
 namespace cardcage::nic {
 namespace {
@@ -62,6 +63,23 @@ std::optional<bool> given_boolean(const cage::Values& values, const char* field)
   return values.given(field) ? std::optional(values.boolean(field)) : std::nullopt;
 }
 
+// Eight bytes, as a MAC address has six. Subnet managers take neither none nor all bits set.
+std::optional<std::uint64_t> given_guid(const cage::Values& values, const char* field) {
+  constexpr std::size_t kBytes = 8;
+  const std::string_view text = values.text(field);
+  if (text.empty()) return std::nullopt;
+  std::uint64_t guid = 0;
+  bool is_good = text.size() == kBytes * 3 - 1;
+  for (std::size_t i = 0; is_good && i < kBytes; ++i) {
+    unsigned byte = 0;
+    const char* const digits = text.data() + i * 3;
+    is_good = std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2 && (i + 1 == kBytes || digits[2] == ':');
+    guid = guid << 8 | byte;
+  }
+  if (!is_good || guid == 0 || guid == UINT64_MAX) refuse(field, text, "write \"00:11:22:33:44:55:66:77\"");
+  return guid;
+}
+
 VfSettings vf_settings_of(const cage::Values& values) {
   VfSettings vf{.vlan = given_number(values, field::kVlan),
                 .qos = given_number(values, field::kVlanQos),
@@ -69,7 +87,9 @@ VfSettings vf_settings_of(const cage::Values& values) {
                 .min_rate = given_number(values, field::kMinTxRate),
                 .max_rate = given_number(values, field::kMaxTxRate),
                 .spoof_check = given_boolean(values, field::kSpoofCheck),
-                .trust = given_boolean(values, field::kTrust)};
+                .trust = given_boolean(values, field::kTrust),
+                .node_guid = given_guid(values, field::kNodeGuid),
+                .port_guid = given_guid(values, field::kPortGuid)};
   if (!values.given(field::kLinkState)) return vf;
   const std::string_view state = values.text(field::kLinkState);
   vf.link_state = state == "auto"     ? IFLA_VF_LINK_STATE_AUTO

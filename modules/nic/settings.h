@@ -18,7 +18,8 @@ inline constexpr const char *kMode = "mode", *kVhostNet = "vhostNet", *kName = "
                             *kRoutes = "routes", *kRules = "rules", *kVlan = "vf.vlan", *kVlanQos = "vf.vlanQos",
                             *kSpoofCheck = "vf.spoofCheck", *kTrust = "vf.trust", *kLinkState = "vf.linkState",
                             *kMinTxRate = "vf.minTxRate", *kMaxTxRate = "vf.maxTxRate", *kMovedBy = "interface.movedBy",
-                            *kLockedMemory = "lockedMemoryMiB", *kIpam = "ipam.mode";
+                            *kLockedMemory = "lockedMemoryMiB", *kIpam = "ipam.mode", *kNodeGuid = "vf.nodeGuid",
+                            *kPortGuid = "vf.portGuid";
 }  // namespace field
 
 inline constexpr std::int64_t kMinMtu = 68, kMaxMtu = 65535, kMaxList = 64, kMaxVlan = 4094, kMaxQos = 7,
@@ -68,14 +69,20 @@ inline constexpr cage::Option kFields[] = {
     cage::Option::integer(field::kMaxTxRate, "0", "Mbit/s that it can send at most; 0: no bound")
         .range(0, kMaxRate)
         .class_only(),
+    cage::Option::text(field::kNodeGuid, "", "its InfiniBand node GUID, \"00:11:22:33:44:55:66:77\"; empty: as it is")
+        .class_only(),
+    cage::Option::text(field::kPortGuid, "", "its InfiniBand port GUID; empty: as it is").class_only(),
 };
 
 // Of a virtual function, set by its card; those that nobody gives stay as they are.
 struct VfSettings {
   std::optional<std::uint32_t> vlan, qos, link_state, min_rate, max_rate;  // link_state is IFLA_VF_LINK_STATE_*
   std::optional<bool> spoof_check, trust;
+  std::optional<std::uint64_t> node_guid, port_guid;
 
-  bool is_given() const { return vlan || qos || link_state || min_rate || max_rate || spoof_check || trust; }
+  bool is_given() const {
+    return vlan || qos || link_state || min_rate || max_rate || spoof_check || trust || node_guid || port_guid;
+  }
 };
 
 enum class Mode { kKernel, kRdma, kVfio };

@@ -15,7 +15,8 @@
 namespace cardcage::nic {
 namespace {
 
-constexpr const char* kWord = "vf";  // at the beginning of a line
+constexpr const char* kWord = "vf";      // at the beginning of a line
+constexpr const char* kGuids = "guids";  // before those of a function whose GUIDs change
 
 // The index of the card's interface, which the node keeps while its virtual functions are lent; 0 if there is none.
 std::uint32_t interface_of_card(NetlinkSocket& socket, const hardware::Node& node, const std::string& bus_id) {
@@ -44,6 +45,8 @@ VirtualFunction overlaid(VirtualFunction function, const Settings& settings) {
   function.link_state = vf.link_state.value_or(function.link_state);
   function.min_rate = vf.min_rate.value_or(function.min_rate);
   function.max_rate = vf.max_rate.value_or(function.max_rate);
+  function.node_guid = vf.node_guid.value_or(function.node_guid);
+  function.port_guid = vf.port_guid.value_or(function.port_guid);
   return function;
 }
 
@@ -77,6 +80,12 @@ void set_all(NetlinkSocket& socket, std::uint32_t card, std::uint32_t number, co
 }
 
 }  // namespace
+
+bool VfChange::needs_rebind() const {
+  return std::ranges::any_of(attributes, [](VfAttribute attribute) {
+    return attribute == VfAttribute::kNodeGuid || attribute == VfAttribute::kPortGuid;
+  });
+}
 
 const CardReadings::Card& CardReadings::at(const std::string& card) {
   const auto [entry, is_new] = cards_.try_emplace(card);
@@ -147,6 +156,7 @@ std::string to_line(const VfChange& change) {
        << before.vlan << ' ' << before.qos << ' ' << before.spoof_check << ' ' << before.trust << ' '
        << before.link_state << ' ' << before.min_rate << ' ' << before.max_rate;
   for (const VfAttribute attribute : change.attributes) line << ' ' << static_cast<int>(attribute);
+  if (change.needs_rebind()) line << ' ' << kGuids << ' ' << before.node_guid << ' ' << before.port_guid;
   return line.str();
 }
 
@@ -160,6 +170,8 @@ std::optional<VfChange> change_from(const std::string& line) {
       before.spoof_check >> before.trust >> before.link_state >> before.min_rate >> before.max_rate;
   if (!in) return std::nullopt;
   for (int attribute = 0; in >> attribute;) change.attributes.push_back(static_cast<VfAttribute>(attribute));
+  in.clear();
+  if (in >> word && word == kGuids) in >> before.node_guid >> before.port_guid;
   return change;
 }
 

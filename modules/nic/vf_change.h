@@ -18,6 +18,9 @@ struct VfChange {
   std::uint32_t number = 0;
   std::vector<VfAttribute> attributes;  // that change
   VirtualFunction before, wanted;
+
+  // Returns whether the function's driver has to be bound anew to learn of the change.
+  bool needs_rebind() const;
 };
 
 // What the cards of a claim do. Each is read once, whatever the claim has of it.

@@ -30,7 +30,9 @@ class Asked {
     edits_.struct_size = sizeof edits_;
     edits_.host_data = this;
     edits_.device_node = [](cage_edits* edits, std::int32_t, const cage_device_node* node) {
-      static_cast<Asked*>(edits->host_data)->nodes.push_back(text(node->path));
+      const std::string host_path = text(node->host_path);
+      static_cast<Asked*>(edits->host_data)
+          ->nodes.push_back(host_path.empty() ? text(node->path) : host_path + " as " + text(node->path));
       return cage_status{CAGE_OK};
     };
   }
@@ -132,6 +134,23 @@ TEST_F(PassthroughOfFpga, TheNodeIsThatOfTheGroupWithoutIommufd) {
   tree.attribute(kVirtual, "vfio-dev/vfio3/dev", "510:3\n");
   EXPECT_THAT(nodes({.prefer_iommufd = true, .with_api_device = true}), ElementsAre("/dev/vfio/61", "/dev/vfio/vfio"))
       << "the kernel has no iommufd";
+}
+
+// drivers/vfio/group.c: vfio_noiommu_group_alloc() makes the group when the driver is bound.
+TEST_F(PassthroughOfFpga, AFunctionWithoutAnIommuIsGivenIfThatIsAllowed) {
+  const Passthrough allowed(asked.host(), tree.sysfs(), tree.devfs(), "FPGA", "vfio-pci", true);
+  EXPECT_THAT(allowed.functions_with(kSibling), ElementsAre(kSibling));
+  tree.file("sys/module/vfio/parameters/enable_unsafe_noiommu_mode", "N\n");
+  EXPECT_THROW(allowed.functions_with(kSibling), cage::Error) << "the kernel would not bind it";
+  tree.file("sys/module/vfio/parameters/enable_unsafe_noiommu_mode", "Y\n");
+  EXPECT_THAT(allowed.functions_with(kSibling), ElementsAre(kSibling));
+  tree.iommu_group(kSibling, "3");
+  tree.file("sys/kernel/iommu_groups/3/name", "vfio-noiommu\n");
+  EXPECT_THAT(allowed.functions_with(kSibling), ElementsAre(kSibling));
+  allowed.add_to(asked.edit(), kSibling, {.with_api_device = true});
+  EXPECT_THAT(asked.nodes, ElementsAre("/dev/vfio/noiommu-3 as /dev/vfio/3", "/dev/vfio/vfio"));
+  EXPECT_THAT(refusal(kSibling), HasSubstr("no IOMMU keeps its user from the node's memory"));
+  EXPECT_THROW(passthrough.add_to(asked.edit(), kSibling, {}), cage::Error);
 }
 
 TEST_F(PassthroughOfFpga, IommufdIsUsedWhereKernelAndDriverHaveIt) {

@@ -67,6 +67,19 @@ TEST_P(NicClaim, AFunctionWhoseInterfaceIsElsewhereIsNotTaken) {
   }
 }
 
+TEST_P(NicClaim, AGuidHasEightBytesAndIsGood) {
+  ASSERT_TRUE(start());
+  for (const char* guid : {"00:11:22:33:44:55:66", "00:00:00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff:ff:ff",
+                           "00:11:22:33:44:55:66:7g", "00-11-22-33-44-55-66-77"}) {
+    ModuleClaim claim =
+        HardwareFixture::claim_of("u1", {"nic-0000-41-00-0"}, fmt::format(R"("vf":{{"nodeGuid":"{}"}})", guid),
+                                  "NicConfig", ConfigSource::kClass);
+    const auto refused = prepare(claim);
+    ASSERT_FALSE(refused) << guid;
+    EXPECT_THAT(refused.error().message, HasSubstr(std::string("vf.nodeGuid: '") + guid + "' is not understood"));
+  }
+}
+
 TEST_P(NicClaim, FieldsOfVirtualFunctionsAreForThoseAndForClasses) {
   ASSERT_TRUE(start());
   ModuleClaim claim =
@@ -81,14 +94,77 @@ TEST_P(NicClaim, FieldsOfVirtualFunctionsAreForThoseAndForClasses) {
   EXPECT_THAT(of_user.error().message, HasSubstr("vf.trust"));
 }
 
+// The values are those that users of the plugin have posted: of a container with two ports on vfio-pci, and of one with
+// an RDMA device.
 TEST_P(NicClaim, AResourceNamesItsDevicesAsTheSriovDevicePluginDoes) {
+  tree.card("0000:02:00.0", "vfio-pci");
+  tree.iommu_group("0000:02:00.0", "0");
+  add_rdma();
   ASSERT_TRUE(start());
-  auto claim = claim_of("u1", {"nic-0000-41-00-0"});
-  claim.resource = "openshift.io/mlx-nic_1.vf";
-  const auto edits = prepare(claim);
+  const auto lists_of = [this](const char* name) {
+    auto claim = claim_of(name, {name});
+    claim.resource = "openshift.io/mlx-nic_1.vf";
+    const auto edits = prepare(claim);
+    EXPECT_TRUE(edits) << edits.error().message;
+    return edits ? edits->allocations.at(0).env_lists : std::vector<EnvVar>();
+  };
+  EXPECT_THAT(lists_of("nic-0000-02-00-0"),
+              ElementsAre(EnvVar{"PCIDEVICE_OPENSHIFT_IO_MLX-NIC_1_VF", "0000:02:00.0"},
+                          EnvVar{"PCIDEVICE_OPENSHIFT_IO_MLX-NIC_1_VF_INFO",
+                                 R"({"0000:02:00.0":{"generic":{"deviceID":"0000:02:00.0"},)"
+                                 R"("vfio":{"dev-mount":"/dev/vfio/0","mount":"/dev/vfio/vfio"}}})"}))
+      << "a container that has several gets them joined";
+  EXPECT_THAT(lists_of("nic-0000-41-00-0"),
+              Contains(EnvVar{"PCIDEVICE_OPENSHIFT_IO_MLX-NIC_1_VF_INFO",
+                              R"({"0000:41:00.0":{"generic":{"deviceID":"0000:41:00.0"},)"
+                              R"("rdma":{"issm":"/dev/infiniband/issm3","rdma_dev":"mlx5_0",)"
+                              R"("umad":"/dev/infiniband/umad3","uverbs":"/dev/infiniband/uverbs3"}}})"}));
+}
+
+// drivers/vhost/vdpa.c names the node, drivers/uio/uio.c the folder.
+TEST_P(NicClaim, AFunctionComesWithTheNodesOfItsDriver) {
+  tree.card("0000:42:00.0", "uio_pci_generic");
+  tree.attribute("0000:42:00.0", "uio/uio2/dev", "247:2\n");
+  tree.attribute(kMellanox, "vdpa1/vhost-vdpa-4/dev", "510:4\n");
+  ASSERT_TRUE(start());
+  const auto edits_of = [this](const char* name) {
+    auto claim = claim_of(name, {name});
+    const auto edits = prepare(claim);
+    EXPECT_TRUE(edits) << edits.error().message;
+    return edits ? edits->allocations.at(0) : Edits();
+  };
+  EXPECT_THAT(paths(edits_of("nic-0000-42-00-0")), ElementsAre("/dev/uio2"));
+  const Edits vdpa = edits_of("nic-0000-41-00-0");
+  EXPECT_THAT(paths(vdpa), ElementsAre("/dev/vhost-vdpa-4"));
+  EXPECT_THAT(vdpa.locked_memory, ElementsAre(UINT64_MAX)) << "vhost pins the memory of the virtual machine";
+  auto of_resource = claim_of("u3", {"nic-0000-42-00-0"});
+  of_resource.resource = "example.com/dpdk";
+  const auto edits = prepare(of_resource);
   ASSERT_TRUE(edits) << edits.error().message;
-  EXPECT_THAT(edits->allocations.at(0).env_lists, ElementsAre(EnvVar{"PCIDEVICE_OPENSHIFT_IO_MLX-NIC_1_VF", kMellanox}))
-      << "a container that has several gets their addresses joined";
+  EXPECT_THAT(
+      edits->allocations.at(0).env_lists,
+      Contains(EnvVar{"PCIDEVICE_EXAMPLE_COM_DPDK_INFO",
+                      R"({"0000:42:00.0":{"generic":{"deviceID":"0000:42:00.0"},"uio":{"mount":"/dev/uio2"}}})"}));
+}
+
+TEST_P(NicClaim, EachPortOfAFunctionHasAFileForCniPlugins) {
+  const auto files = tree.root() / "run/k8s.cni.cncf.io/devinfo";
+  std::filesystem::create_directories(files.parent_path());
+  tree.netdev("enp65s0d1", kMellanox, "1");
+  ASSERT_TRUE(start({{"device_info", files.native()}}));
+  std::vector<ModuleClaim> claims;
+  for (const char* name : {"nic-0000-41-00-0-port-0", "nic-0000-41-00-0-port-1"}) {
+    claims.push_back(claim_of(name, {name}));
+    claims.back().resource = "example.com/sriov";
+    ASSERT_TRUE(prepare(claims.back()));
+  }
+  const auto file = files / "dp/example.com-sriov-0000:41:00.0-port-1-device.json";
+  EXPECT_EQ(read_file(file, 1000).value_or(""),
+            R"({"type":"pci","version":"1.1.0","pci":{"pci-address":"0000:41:00.0"}})");
+  ASSERT_TRUE(unprepare(claims.front()));
+  EXPECT_TRUE(std::filesystem::exists(file)) << "another pod has that port";
+  ASSERT_TRUE(unprepare(claims.back()));
+  EXPECT_FALSE(std::filesystem::exists(file));
 }
 
 // Where the client library of the Network Plumbing group looks (pkg/utils/device-info of
@@ -196,6 +272,30 @@ TEST_P(NicClaim, AFunctionThatIsBoundToVfioComesWithItsGroup) {
               ElementsAre("/dev/vhost-net", "/dev/net/tun", "/dev/vfio/23", "/dev/vfio/vfio"));
 }
 
+// Without ACS both ports of a card are in one group.
+TEST_P(NicClaim, TwoClaimsDoNotShareAnIommuGroup) {
+  const std::string first = "0000:44:00.0", second = "0000:44:00.1";
+  for (const std::string& function : {first, second}) {
+    tree.card(function, "vfio-pci");
+    tree.iommu_group(function, "29");
+  }
+  ASSERT_TRUE(start());
+  auto one = claim_of("u1", {"nic-0000-44-00-0"}), other = claim_of("u2", {"nic-0000-44-00-1"});
+  ASSERT_TRUE(prepare(one));
+  ASSERT_TRUE(prepare(one)) << "for the next container of the pod";
+  const auto refused = prepare(other);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kFailedPrecondition);
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("function 0000:44:00.0, of the same IOMMU group, belongs to the claim u1"));
+  module.reset();
+  ASSERT_TRUE(start());
+  ASSERT_TRUE(run(module->reconcile({one}, soon())));
+  EXPECT_FALSE(prepare(other)) << "after a start, too";
+  ASSERT_TRUE(unprepare(one));
+  EXPECT_TRUE(prepare(other));
+}
+
 TEST_P(NicClaim, VfioNeedsAnIommuGroup) {
   ASSERT_TRUE(start());
   auto claim = claim_of("u1", {"nic-0000-41-00-0"}, R"("mode":"Vfio")");
@@ -204,6 +304,26 @@ TEST_P(NicClaim, VfioNeedsAnIommuGroup) {
   EXPECT_EQ(refused.error().code, Code::kFailedPrecondition);
   EXPECT_THAT(refused.error().message, HasSubstr("it is in no IOMMU group; turn on the IOMMU"));
   EXPECT_TRUE(unprepare(claim));
+}
+
+TEST_P(NicClaim, WithoutAnIommuVfioNeedsAnOption) {
+  const std::string bound = "0000:42:00.0";
+  tree.card(bound, "vfio-pci");
+  tree.iommu_group(bound, "0");
+  tree.file("sys/kernel/iommu_groups/0/name", "vfio-noiommu\n");
+  ASSERT_TRUE(start());
+  EXPECT_THAT(attributes_of(device("nic-0000-42-00-0")), Contains("vfio=false"));
+  auto claim = claim_of("u1", {"nic-0000-42-00-0"});
+  EXPECT_FALSE(prepare(claim));
+  module.reset();
+  ASSERT_TRUE(start({{"vfio_without_iommu", true}}));
+  EXPECT_THAT(attributes_of(device("nic-0000-42-00-0")), Contains("vfio=true"));
+  EXPECT_THAT(attributes_of(device("nic-0000-41-00-0")), Contains("vfio=true")) << "it is in no group before";
+  const auto edits = prepare(claim);
+  ASSERT_TRUE(edits) << edits.error().message;
+  EXPECT_THAT(edits->allocations.at(0).device_nodes,
+              ElementsAre(DeviceNode{.path = "/dev/vfio/0", .host_path = "/dev/vfio/noiommu-0"},
+                          DeviceNode{.path = "/dev/vfio/vfio"}));
 }
 
 TEST_P(NicClaim, WhatIsToBeUndoneIsWrittenDownOnceAndFirst) {

@@ -70,6 +70,16 @@ TEST_P(NicDiscovery, VirtualFunctionsTakeThePlaceOfTheirCard) {
   EXPECT_THAT(attributes_of(second), Not(Contains(HasSubstr("acpiIndex="))));
 }
 
+TEST_P(NicDiscovery, InterfacesThatShareAPortAreNotOffered) {
+  tree.card(kOther);
+  tree.netdev("enp65s0", kOther);
+  tree.netdev("enp65s1", kOther, "1");
+  ASSERT_TRUE(start());
+  EXPECT_THAT(names(), ElementsAre("nic-0000-41-00-0-port-0", "nic-0000-41-00-0-port-1"));
+  tree.netdev_attribute("enp65s1", "dev_port", "0");
+  EXPECT_THAT(names(), IsEmpty());
+}
+
 TEST_P(NicDiscovery, WhatAnInterfaceCannotTellIsLeftOut) {
   tree.card(kOther);
   tree.netdev("enp65s0", kOther);

@@ -1,7 +1,20 @@
 // What the module asks of the kernel, in a network namespace of the test's own.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <linux/rtnetlink.h>
+#include <net/if_arp.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <set>
+#include <system_error>
+#include <thread>
 
 #include "modules/nic/link_watch.h"
+#include "modules/nic/netlink/links.h"
 #include "modules/nic/netlink/routes.h"
 #include "tests/fakes/eventually.h"
 #include "tests/fakes/network_namespace.h"
@@ -58,6 +71,30 @@ TEST_F(NicNetlink, ReadsMoreRoutesThanOneMessageHolds) {
   EXPECT_THAT(interfaces_with_default_routes(), UnorderedElementsAre("three"));
 }
 
+// The kernel says that a list has changed while it is read, before it has sent all of it.
+TEST_F(NicNetlink, ReadsEachInterfaceOnceWhileOthersComeAndGo) {
+  std::string batch;
+  for (int i = 0; i < 100; ++i) batch += fmt::format("link add a{} type veth peer name b{}\n", i, i);
+  ASSERT_TRUE(node.ip("-batch - <<'END'\n" + batch + "END\n"));
+  std::atomic<bool> stops = false;
+  std::thread changes([&] {
+    while (!stops)
+      if (!node.ip("link add five type veth peer name six && ip link delete five")) return;
+  });
+  NetlinkSocket socket;
+  for (int i = 0; i < 500 && !HasFailure(); ++i) try {
+      std::set<std::uint32_t> indexes;
+      const std::vector<Link> links = read_links(socket);
+      for (const Link& link : links) indexes.insert(link.index);
+      EXPECT_EQ(indexes.size(), links.size());
+      EXPECT_GE(links.size(), 205U) << "lo and those of the test";
+    } catch (const std::system_error& error) {
+      EXPECT_EQ(error.code().value(), EINTR) << "each time";
+    }
+  stops = true;
+  changes.join();
+}
+
 // A host that polls what it is told to.
 class PollingHost {
  public:
@@ -111,6 +148,53 @@ TEST_F(NicNetlink, InterfacesOfPodsComeAndGoUnheard) {
   watch.start();
   ASSERT_TRUE(node.ip("link add five type veth peer name six"));
   ASSERT_TRUE(node.ip("link delete five"));
+  EXPECT_FALSE(watch.take(host.ready()));
+}
+
+// A message as the kernel sends it, to the socket of a watch.
+class LinkMessage {
+ public:
+  LinkMessage(const std::string& name, unsigned char family, const char* kind) {
+    message_->nlmsg_type = RTM_NEWLINK;
+    auto& header = *static_cast<ifinfomsg*>(mnl_nlmsg_put_extra_header(message_, sizeof(ifinfomsg)));
+    header.ifi_family = family;
+    header.ifi_type = ARPHRD_ETHER;
+    header.ifi_index = 7;
+    mnl_attr_put_strz(message_, IFLA_IFNAME, name.c_str());
+    if (kind == nullptr) return;
+    nlattr* const info = mnl_attr_nest_start(message_, IFLA_LINKINFO);
+    mnl_attr_put_strz(message_, IFLA_INFO_KIND, kind);
+    mnl_attr_nest_end(message_, info);
+  }
+  LinkMessage(const LinkMessage&) = delete;
+  void send_to(int descriptor) const {
+    sockaddr_nl address{};
+    socklen_t size = sizeof address;
+    ASSERT_EQ(::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    address.nl_groups = 0;
+    const NetlinkSocket sender;
+    ASSERT_GT(::sendto(sender.descriptor(), message_, message_->nlmsg_len, 0, reinterpret_cast<sockaddr*>(&address),
+                       sizeof address),
+              0)
+        << std::strerror(errno);
+  }
+
+ private:
+  alignas(nlmsghdr) std::array<char, 1024> buffer_{};
+  nlmsghdr* const message_ = mnl_nlmsg_put_header(buffer_.data());
+};
+
+// Linux before 5.14 does not tell the parent of an interface.
+TEST_F(NicNetlink, AnInterfaceWithHardwareIsHeardOnOldKernels) {
+  PollingHost host;
+  LinkWatch watch(host.host(), {});
+  watch.start();
+  LinkMessage("eth7", AF_UNSPEC, nullptr).send_to(host.descriptor);
+  EXPECT_TRUE(watch.take(host.ready()));
+  LinkMessage("ib7", AF_UNSPEC, "ipoib").send_to(host.descriptor);
+  EXPECT_TRUE(watch.take(host.ready()));
+  LinkMessage("veth7", AF_UNSPEC, "veth").send_to(host.descriptor);
+  LinkMessage("veth7", AF_BRIDGE, nullptr).send_to(host.descriptor);
   EXPECT_FALSE(watch.take(host.ready()));
 }
 

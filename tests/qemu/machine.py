@@ -3,7 +3,7 @@
 
 QEMU 10 and Linux 6.12 come from Debian's backports into a cache (CARDCAGE_CACHE) and are not installed. The machine has two NUMA nodes, an
 IOMMU and two Intel 82576 cards, each below a PCIe root complex of its own, and the kernel's simulated cards (netdevsim), which have devlink and
-64 virtual functions; it is emulated in software, so it needs no privilege but that of apt. Its root file system is made of files of this one. Without the packages it prints SKIPPED and succeeds.
+64 virtual functions, and an RDMA device without hardware (rdma_card.c); it is emulated in software, so it needs no privilege but that of apt. Its root file system is made of files of this one. Without the packages it prints SKIPPED and succeeds.
 """
 
 import hashlib
@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 
 import netdevsim
+import rdma_card
 
 SNAPSHOT = "2"  # of what fetch() does: another number fetches anew
 LIMIT = 600  # seconds, for the whole life of the machine
@@ -49,7 +50,7 @@ poweroff -f
 
 def cache() -> Path:
     root = Path(os.environ.get("CARDCAGE_CACHE", Path.home() / ".cache/cardcage"))
-    return root / "qemu" / hashlib.sha256((SNAPSHOT + SOURCES).encode()).hexdigest()[:12]
+    return root / "qemu" / hashlib.sha256((SNAPSHOT + SOURCES + rdma_card.SOURCE.read_text()).encode()).hexdigest()[:12]
 
 
 def fetch(folder: Path) -> None:
@@ -80,7 +81,8 @@ def fetch(folder: Path) -> None:
     run("depmod", "-b", str(folder / "root"), release)
     run("apt-get", *apt, "download", *netdevsim.packages(release), cwd=folder / "archives")
     extract(folder / "build")
-    shutil.move(netdevsim.build(folder / "build", release), folder / "netdevsim.ko")
+    for simulated in (netdevsim, rdma_card):
+        shutil.move(simulated.build(folder / "build", release), folder)
     shutil.rmtree(folder / "build")
     (folder / "complete").touch()
 
@@ -165,7 +167,7 @@ def initramfs(folder: Path, program: Path, pattern: str) -> bytes:
                  bin_folder.parent / "lib/cardcage/modules/libcardcage_nic.so"):
         archive.program(path)
     listed = []
-    for module in [*kernel_modules(folder), folder / "netdevsim.ko"]:
+    for module in [*kernel_modules(folder), folder / "netdevsim.ko", folder / "rdma_card.ko"]:
         name = f"lib/modules/{module.name.removesuffix('.xz')}"
         archive.file(name, lzma.decompress(module.read_bytes()) if module.suffix == ".xz" else module.read_bytes())
         listed.append(f"/{name}\n")
@@ -189,7 +191,7 @@ def command(folder: Path, work: Path) -> list[str]:
             "-machine", "q35", "-accel", "tcg,thread=single", "-cpu", "max", "-smp", "2", *memory, "-nographic", "-no-reboot", "-display", "none",
             "-serial", "stdio", "-monitor", f"unix:{work}/monitor,server,nowait", "-device", "intel-iommu,intremap=on", *cards,
             "-kernel", str(kernel), "-initrd", f"{work}/initramfs",
-            "-append", "console=ttyS0 intel_iommu=on panic=-1 quiet pci=realloc"]
+            "-append", "console=ttyS0 intel_iommu=on panic=-1 quiet pci=realloc no_timer_check"]
 
 
 def monitor(work: Path, line: str) -> None:

@@ -14,19 +14,23 @@ def packages(release: str) -> list[str]:
     return [f"linux-source-{series}", f"linux-headers-{release}", f"linux-headers-{version}-common", f"linux-kbuild-{version}"]
 
 
-def build(folder: Path, release: str) -> Path:
-    """Builds from the packages extracted in `folder`; returns the module."""
-    sources = folder / "usr/src"
-    [archive] = sources.glob("linux-source-*.tar.xz")
-    name = archive.name.removesuffix(".tar.xz")
-    run = lambda *command: subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    run("tar", "xJf", archive, "-C", folder, f"{name}/{SOURCE}")
-    headers = sources / f"linux-headers-{release}"
+def make(folder: Path, release: str, sources: Path, name: str, *settings: str) -> Path:
+    """Builds the module `name` of the folder `sources` for the kernel whose packages are extracted in `folder`."""
+    headers = folder / "usr/src" / f"linux-headers-{release}"
     # It names the other package at its place of installation.
-    (headers / "Makefile").write_text(f"include {sources}/linux-headers-{release.rpartition('-')[0]}-common/Makefile\n")
+    (headers / "Makefile").write_text(f"include {folder}/usr/src/linux-headers-{release.rpartition('-')[0]}-common/Makefile\n")
+    run = lambda *command: subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     # BTF needs pahole, and nobody reads it here.
-    run("make", "-C", headers, f"M={folder}/{name}/{SOURCE}", "CONFIG_NETDEVSIM=m", "CONFIG_DEBUG_INFO_BTF_MODULES=", "modules")
-    module = folder / "netdevsim.ko"
-    shutil.move(folder / name / SOURCE / module.name, module)
+    run("make", "-C", headers, f"M={sources}", "CONFIG_DEBUG_INFO_BTF_MODULES=", *settings, "modules")
+    module = folder / f"{name}.ko"
+    shutil.move(sources / module.name, module)
     run("strip", "--strip-debug", module)
     return module
+
+
+def build(folder: Path, release: str) -> Path:
+    """Builds from the packages extracted in `folder`; returns the module."""
+    [archive] = (folder / "usr/src").glob("linux-source-*.tar.xz")
+    name = archive.name.removesuffix(".tar.xz")
+    subprocess.run(["tar", "xJf", archive, "-C", folder, f"{name}/{SOURCE}"], check=True)
+    return make(folder, release, folder / name / SOURCE, "netdevsim", "CONFIG_NETDEVSIM=m")

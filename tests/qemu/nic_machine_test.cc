@@ -1,17 +1,11 @@
-// The NIC module on SR-IOV cards that a machine has: two Intel 82576 (igb) of QEMU, 0000:01:00.0 below pci0000:00 and
-// 0000:41:00.0 below pci0000:40, with an IOMMU.
+// The NIC module on SR-IOV cards that a machine has.
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 
-#include "host/module/driver_records.h"
-#include "tests/common/hardware_fixture.h"
-#include "tests/fakes/built_files.h"
-#include "tests/fakes/pod_namespace.h"
-#include "tests/qemu/machine_files.h"
+#include "tests/qemu/nic_machine.h"
 
 namespace cardcage {
 namespace {
@@ -22,71 +16,6 @@ using ::testing::HasSubstr;
 using ::testing::IsSubsetOf;
 using ::testing::Not;
 using ::testing::UnorderedElementsAre;
-
-const std::string kCard = "0000:01:00.0", kFirst = "0000:01:10.0", kOther = "0000:41:00.0";
-constexpr const char *kFirstName = "nic-0000-01-10-0", *kSecondName = "nic-0000-01-10-2";
-
-std::filesystem::path folder_of(const std::string& bus_id) { return "/sys/bus/pci/devices/" + bus_id; }
-
-std::string interface_of(const std::string& bus_id) {
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_of(bus_id) / "net", error))
-    return entry.path().filename();
-  return "";
-}
-
-std::string driver_of(const std::string& bus_id) {
-  std::error_code error;
-  return std::filesystem::read_symlink(folder_of(bus_id) / "driver", error).filename();
-}
-
-std::string index_of(const std::string& interface) {
-  std::ifstream file("/sys/class/net/" + interface + "/ifindex");
-  std::string index;
-  file >> index;
-  return index;
-}
-
-class NicMachine : public HardwareFixture {
- protected:
-  NicMachine() : HardwareFixture("nic.cardcage.dev/v1alpha1") { modules_dir = built_modules(); }
-  ~NicMachine() override {
-    let_go();
-    make_virtual_functions(0);
-  }
-
-  void SetUp() override {
-    roots = {.sysfs = "/sys", .procfs = "/proc", .devfs = "/dev", .driver = "/"};
-    writes->records = std::make_unique<DriverRecords>(folder / "drivers", "this boot");
-    make_virtual_functions(2);
-    ASSERT_TRUE(begins([] { return !interface_of(kFirst).empty() && !interface_of("0000:01:10.2").empty(); }));
-    start();
-  }
-  void start(const std::vector<std::string>& allowed = {"/sys/bus/pci/devices/*/driver_override",
-                                                        "/sys/bus/pci/devices/*/reset"}) {
-    ModuleConfig wanted = config("libcardcage_nic.so");
-    wanted.writes = allowed;
-    const Status started = start_module(wanted);
-    ASSERT_TRUE(started) << started.error().message;
-  }
-  static void make_virtual_functions(int count) {
-    write_to(folder_of(kCard) / "sriov_numvfs", std::to_string(count) + "\n");
-  }
-  // Waits for what the kernel does by itself.
-  template <class Done>
-  static bool begins(Done done) {
-    for (int i = 0; i < 300 && !done(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    return done();
-  }
-  ModuleClaim claim_of(const std::string& uid, const std::string& name, const std::string& params = {}) {
-    return HardwareFixture::claim_of(uid, {name}, params, "NicConfig");
-  }
-  Instant patiently() const { return clock.now() + std::chrono::seconds(60); }
-  // Asks who runs the machine to do something to its hardware: "device_del igb1".
-  static void ask_monitor(const std::string& command) {
-    std::ofstream("/dev/ttyS0") << "@monitor " << command << std::endl;
-  }
-};
 
 INSTANTIATE_TEST_SUITE_P(Isolation, NicMachine, ::testing::Values(Isolation::kProcess), name_of_isolation);
 
@@ -257,6 +186,17 @@ TEST_P(NicMachine, WhatItsCardRefusesLeavesAVirtualFunctionAsItWas) {
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, AllOf(HasSubstr("cannot have vf.linkState"), HasSubstr("not supported")));
   EXPECT_FALSE(succeeds(card + " | grep 'vf 0' | grep 'vlan 77'"));
+  EXPECT_TRUE(run(module->unprepare(claim, patiently())));
+}
+
+TEST_P(NicMachine, AnEthernetCardHasNoGuids) {
+  ModuleClaim claim =
+      HardwareFixture::claim_of("u1", {kFirstName}, R"("vf":{"vlan":77,"nodeGuid":"00:11:22:33:44:55:66:77"})",
+                                "NicConfig", ConfigSource::kClass);
+  const auto refused = kept(run(preparing(claim, patiently())), claim);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("cannot have vf.nodeGuid"));
+  EXPECT_FALSE(succeeds("ip link show " + interface_of(kCard) + " | grep 'vf 0' | grep 'vlan 77'"));
   EXPECT_TRUE(run(module->unprepare(claim, patiently())));
 }
 

@@ -122,7 +122,7 @@ class Edit {
     return done(sink_->env(sink_, index_, detail::raw(name), detail::raw(value)));
   }
   // A variable with the values of all devices of the claim, joined by ','; with the device-plugin API, of all devices
-  // of the container. A host older than 0.3 passes the value of one.
+  // of the container. JSON objects become one with the members of all. A host older than 0.3 passes the value of one.
   Edit& env_list(std::string_view name, std::string_view value) {
     if (!CAGE_CAN(sink_, env_list)) return env(name, value);
     return done(sink_->env_list(sink_, index_, detail::raw(name), detail::raw(value)));

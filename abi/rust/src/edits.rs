@@ -116,7 +116,8 @@ impl<'a> Edit<'a> {
         Ok(self)
     }
     /// A variable with the values of all devices of the claim, joined by ','; with the device-plugin API, of the
-    /// container's devices. A host older than 0.3 passes the value of one.
+    /// container's devices. JSON objects become one with the members of all. A host older than 0.3 passes the value of
+    /// one.
     pub fn env_list(self, name: &str, value: &str) -> Result<Edit<'a>> {
         let add = match unsafe { has!(self.sink.raw, env_list).then(|| (*self.sink.raw).env_list).flatten() } {
             Some(add) => add,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "modules/nic/netlink/addresses.h"
+#include "modules/nic/netlink/socket.h"
 
 namespace cardcage::nic {
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "modules/nic/netlink/addresses.h"
+#include "modules/nic/netlink/socket.h"
 
 namespace cardcage::nic {
 

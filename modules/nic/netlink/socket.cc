@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -14,7 +15,7 @@
 namespace cardcage::nic {
 namespace {
 
-constexpr int kTries = 5;
+constexpr int kDumpTries = 5;
 // What the kernel fills at most for a dump, whatever the reader offers (NLMSG_GOODSIZE, max_recvmsg_len).
 constexpr std::size_t kBuffer = 32 << 10;
 // An interface with its virtual functions, some hundred bytes for each.
@@ -61,24 +62,44 @@ void NetlinkSocket::dump(std::uint16_t type, std::uint8_t family, const OnMessag
 
 void NetlinkSocket::dump(std::uint16_t type, const Build& build, const OnMessage& on_message) {
   std::array<char, kBuffer> buffer{};
-  for (int left = kTries; left > 0; --left) {
+  for (int left = kDumpTries; left > 0; --left) {
     nlmsghdr* const request = mnl_nlmsg_put_header(buffer.data());
     request->nlmsg_type = type;
     request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
     request->nlmsg_seq = ++sequence_;
     build(*request);
     if (mnl_socket_sendto(socket_.get(), request, request->nlmsg_len) < 0) fail("netlink dump");
-    int state = MNL_CB_OK;
-    while (state > MNL_CB_STOP) {
-      const ssize_t size = mnl_socket_recvfrom(socket_.get(), buffer.data(), buffer.size());
-      if (size < 0) fail("netlink dump");
-      state = mnl_cb_run(buffer.data(), static_cast<std::size_t>(size), sequence_, mnl_socket_get_portid(socket_.get()),
-                         call, const_cast<OnMessage*>(&on_message));
-    }
-    if (state == MNL_CB_STOP) return;
-    if (errno != EINTR) fail("netlink dump");  // EINTR: NLM_F_DUMP_INTR
+    std::vector<std::string> messages;
+    if (!read_dump(messages)) continue;
+    for (const std::string& message : messages) on_message(*reinterpret_cast<const nlmsghdr*>(message.data()));
+    return;
   }
+  errno = EINTR;
   fail("netlink dump");
+}
+
+// Reads to the end, also of a list that changed meanwhile: the kernel has one at a time for a socket.
+bool NetlinkSocket::read_dump(std::vector<std::string>& messages) {
+  std::array<char, kBuffer> buffer{};
+  for (bool is_consistent = true;;) {
+    const ssize_t size = mnl_socket_recvfrom(socket_.get(), buffer.data(), buffer.size());
+    if (size < 0) fail("netlink dump");
+    int unread = static_cast<int>(size);
+    for (const auto* message = reinterpret_cast<const nlmsghdr*>(buffer.data()); mnl_nlmsg_ok(message, unread);
+         message = mnl_nlmsg_next(message, &unread)) {
+      if (message->nlmsg_seq != sequence_) continue;
+      if ((message->nlmsg_flags & NLM_F_DUMP_INTR) != 0) is_consistent = false;
+      if (message->nlmsg_type == NLMSG_DONE || message->nlmsg_type == NLMSG_ERROR) {
+        int error = 0;
+        if (mnl_nlmsg_get_payload_len(message) >= sizeof error)
+          std::memcpy(&error, mnl_nlmsg_get_payload(message), sizeof error);
+        if (error >= 0) return is_consistent;
+        errno = -error;
+        fail("netlink dump");
+      }
+      messages.emplace_back(reinterpret_cast<const char*>(message), message->nlmsg_len);
+    }
+  }
 }
 
 void NetlinkSocket::change(std::uint16_t type, std::uint16_t flags, const Build& build) {

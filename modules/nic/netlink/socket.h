@@ -8,6 +8,8 @@
 
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace cardcage::nic {
 
@@ -17,7 +19,7 @@ class NetlinkSocket {
 
   using Build = std::function<void(nlmsghdr& message)>;
 
-  enum class Protocol { kRoute = NETLINK_ROUTE, kGeneric = NETLINK_GENERIC };
+  enum class Protocol { kRoute = NETLINK_ROUTE, kGeneric = NETLINK_GENERIC, kRdma = NETLINK_RDMA };
   // Throws std::system_error.
   explicit NetlinkSocket(Protocol protocol = Protocol::kRoute);
   // The same socket as the descriptor's, which stays the caller's: in another namespace, perhaps. Throws
@@ -29,7 +31,7 @@ class NetlinkSocket {
   int descriptor() const { return mnl_socket_get_fd(socket_.get()); }
 
   // Asks for all objects of a kind, such as RTM_GETROUTE. The kernel may change them meanwhile, and says so: then it is
-  // asked anew, a few times. Throws std::system_error.
+  // asked anew, a few times, and `on_message` gets the objects of the last time alone. Throws std::system_error.
   void dump(std::uint16_t type, std::uint8_t family, const OnMessage& on_message);
   // The same; `build` as for change().
   void dump(std::uint16_t type, const Build& build, const OnMessage& on_message);
@@ -42,6 +44,8 @@ class NetlinkSocket {
   bool receive(const OnMessage& on_message);
 
  private:
+  // Appends the messages of a dump; returns false if the objects changed meanwhile.
+  bool read_dump(std::vector<std::string>& messages);
   void request(std::uint16_t type, int flags, const Build& build, const OnMessage& on_message);
 
   struct Close {

@@ -47,6 +47,8 @@ std::uint32_t read_entry(const nlattr& entry, VirtualFunction& function) {
         function.max_rate = rate.max_tx_rate;
         break;
       }
+      case IFLA_VF_IB_NODE_GUID: function.node_guid = payload_of<ifla_vf_guid>(attribute).guid; break;
+      case IFLA_VF_IB_PORT_GUID: function.port_guid = payload_of<ifla_vf_guid>(attribute).guid; break;
       default: break;
     }
   });
@@ -56,6 +58,14 @@ std::uint32_t read_entry(const nlattr& entry, VirtualFunction& function) {
 template <class T>
 void put(nlmsghdr& message, std::uint16_t type, const T& value) {
   mnl_attr_put(&message, type, sizeof value, &value);
+}
+
+void put_guid(nlmsghdr& message, std::uint16_t type, std::uint32_t number, std::uint64_t guid) {
+  ifla_vf_guid value;
+  std::memset(&value, 0, sizeof value);  // it has a gap
+  value.vf = number;
+  value.guid = guid;
+  put(message, type, value);
 }
 
 void put(nlmsghdr& message, std::uint32_t number, VfAttribute attribute, const VirtualFunction& wanted) {
@@ -77,6 +87,8 @@ void put(nlmsghdr& message, std::uint32_t number, VfAttribute attribute, const V
     case VfAttribute::kRates:
       return put(message, IFLA_VF_RATE,
                  ifla_vf_rate{.vf = number, .min_tx_rate = wanted.min_rate, .max_tx_rate = wanted.max_rate});
+    case VfAttribute::kNodeGuid: return put_guid(message, IFLA_VF_IB_NODE_GUID, number, wanted.node_guid);
+    case VfAttribute::kPortGuid: return put_guid(message, IFLA_VF_IB_PORT_GUID, number, wanted.port_guid);
   }
 }
 
@@ -90,6 +102,8 @@ const char* name_of(VfAttribute attribute) {
     case VfAttribute::kTrust: return "vf.trust";
     case VfAttribute::kLinkState: return "vf.linkState";
     case VfAttribute::kRates: return "vf.minTxRate, vf.maxTxRate";
+    case VfAttribute::kNodeGuid: return "vf.nodeGuid";
+    case VfAttribute::kPortGuid: return "vf.portGuid";
   }
   return "";
 }
@@ -102,6 +116,8 @@ bool is_same(VfAttribute attribute, const VirtualFunction& one, const VirtualFun
     case VfAttribute::kTrust: return one.trust == other.trust;
     case VfAttribute::kLinkState: return one.link_state == other.link_state;
     case VfAttribute::kRates: return std::tie(one.min_rate, one.max_rate) == std::tie(other.min_rate, other.max_rate);
+    case VfAttribute::kNodeGuid: return one.node_guid == other.node_guid;
+    case VfAttribute::kPortGuid: return one.port_guid == other.port_guid;
   }
   return true;
 }

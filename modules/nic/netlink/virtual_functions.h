@@ -18,12 +18,17 @@ struct VirtualFunction {
   bool spoof_check = false, trust = false;
   std::uint32_t link_state = 0;              // IFLA_VF_LINK_STATE_*
   std::uint32_t min_rate = 0, max_rate = 0;  // Mbit/s; 0 = no bound
+  // InfiniBand GUIDs with the first byte in the highest bits; 0 where the driver does not tell. The function's own
+  // driver reads them when it is bound.
+  std::uint64_t node_guid = 0, port_guid = 0;
   friend bool operator==(const VirtualFunction&, const VirtualFunction&) = default;
 };
 
-enum class VfAttribute : std::uint8_t { kMac, kVlan, kSpoofCheck, kTrust, kLinkState, kRates };
-inline constexpr VfAttribute kVfAttributes[] = {VfAttribute::kMac,   VfAttribute::kVlan,      VfAttribute::kSpoofCheck,
-                                                VfAttribute::kTrust, VfAttribute::kLinkState, VfAttribute::kRates};
+// The journals of claims have the numbers.
+enum class VfAttribute : std::uint8_t { kMac, kVlan, kSpoofCheck, kTrust, kLinkState, kRates, kNodeGuid, kPortGuid };
+inline constexpr VfAttribute kVfAttributes[] = {
+    VfAttribute::kMac,       VfAttribute::kVlan,  VfAttribute::kSpoofCheck, VfAttribute::kTrust,
+    VfAttribute::kLinkState, VfAttribute::kRates, VfAttribute::kNodeGuid,   VfAttribute::kPortGuid};
 // As parameters call it: "vf.trust".
 const char* name_of(VfAttribute attribute);
 bool is_same(VfAttribute attribute, const VirtualFunction& one, const VirtualFunction& other);

@@ -113,8 +113,8 @@ TEST(DeviceCopyTest, RefusesBadIdsAndWords) {
   for (const char* address : {"00000000:3B:00.0", "0000:3B:00.0", "3b:00.0"}) {
     given = device("d");
     given.pci_bus_id = text(address);
-    EXPECT_EQ(refusal(given), fmt::format("pci_bus_id '{}' is not an address like 0000:3b:00.0 with four digits of "
-                                          "domain, in lower case",
+    EXPECT_EQ(refusal(given), fmt::format("pci_bus_id '{}' is not an address like 0000:3b:00.0 with four to eight "
+                                          "digits of domain, in lower case",
                                           address));
   }
 }

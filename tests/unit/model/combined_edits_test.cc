@@ -80,5 +80,20 @@ TEST(CombinedEdits, ListsAreJoinedInTheOrderOfTheNames) {
   EXPECT_THAT(joined_lists(pair.devices()), ElementsAre(EnvVar{"CARDS", "all,A,B"}, EnvVar{"PORTS", "1"}));
 }
 
+// As the SR-IOV network device plugin describes two devices in PCIDEVICE_INTEL_COM_INTEL_FEC_ACC100_INFO (the SRIOV-FEC
+// Operator's documents).
+TEST(CombinedEdits, JsonObjectsBecomeOne) {
+  Pair pair;
+  pair.first.env_lists = {{"CARDS_INFO", R"({"0000:8b:01.5":{"generic":{"deviceID":"0000:8b:01.5"}}})"}};
+  pair.second.env_lists = {{"CARDS_INFO", R"({"0000:8b:01.7":{"generic":{"deviceID":"0000:8b:01.7"}}})"}};
+  EXPECT_THAT(joined_lists(pair.devices()),
+              ElementsAre(EnvVar{"CARDS_INFO", R"({"0000:8b:01.5":{"generic":{"deviceID":"0000:8b:01.5"}},)"
+                                               R"("0000:8b:01.7":{"generic":{"deviceID":"0000:8b:01.7"}}})"}));
+  pair.second.env_lists = {{"CARDS_INFO", "{}"}};
+  EXPECT_THAT(joined_lists(pair.devices()),
+              ElementsAre(EnvVar{"CARDS_INFO", R"({"0000:8b:01.5":{"generic":{"deviceID":"0000:8b:01.5"}}},{})"}))
+      << "there is no member to add";
+}
+
 }  // namespace
 }  // namespace cardcage

@@ -84,14 +84,16 @@ TEST(Naming, SemverIsStrict) {
 TEST(Naming, APciBusIdIsFullAndLowerCase) {
   EXPECT_TRUE(is_pci_bus_id("0000:3b:00.0"));
   EXPECT_TRUE(is_pci_bus_id("ffff:ff:1f.7"));
-  for (const char* bad :
-       {"", "3b:00.0", "0000:3B:00.0", "0000:3b:00:0", "0000:3b:00.00", "../../../etc", "0000:3b:00./"})
+  EXPECT_TRUE(is_pci_bus_id("10000:e1:00.0")) << "behind Intel's VMD";
+  for (const char* bad : {"", "3b:00.0", "0000:3B:00.0", "0000:3b:00:0", "0000:3b:00.00", "../../../etc",
+                          "0000:3b:00./", "00000:3b:00.0", "123456789:3b:00.0"})
     EXPECT_FALSE(is_pci_bus_id(bad)) << bad;
 }
 
 TEST(Naming, ADeviceNameIsReadableAndAlwaysALabel) {
   EXPECT_EQ(device_name("gpu-0"), "gpu-0");
   EXPECT_EQ(device_name("0000:3b:00.0"), "0000-3b-00-0");
+  EXPECT_EQ(device_name("10000:e1:00.0"), "10000-e1-00-0");
   EXPECT_THAT(device_name("GPU-8F3C"), testing::MatchesRegex("gpu-8f3c-[0-9a-v]{8}"));
   EXPECT_THAT(device_name("serial / 12.5"), testing::MatchesRegex("serial-12-5-[0-9a-v]{8}"));
   EXPECT_THAT(device_name("\xff\xfe"), testing::MatchesRegex("device-[0-9a-v]{8}"));

@@ -61,6 +61,13 @@ TEST_F(TopologyTest, ReadsTheStandardAttributesFromSysfs) {
   EXPECT_THAT(device.numa_nodes, testing::ElementsAre(1));
 }
 
+TEST_F(TopologyTest, ReadsThemInADomainOfFiveDigits) {
+  plug("10000:e1:00.0", "../../../devices/pci0000:e0/0000:e0:05.5/pci10000:e0/10000:e0:06.0/10000:e1:00.0", "1\n");
+  const Device device = located("10000:e1:00.0");
+  EXPECT_EQ(device.attributes.at(kPcieRootAttribute), AttributeValue(std::string("pci10000:e0")));
+  EXPECT_EQ(device.attributes.at(kPciBusIdAttribute), AttributeValue(std::string("10000:e1:00.0")));
+}
+
 TEST_F(TopologyTest, NamesTheNearestSwitch) {
   const std::string root_port = "../../../devices/pci0000:3a/0000:3a:00.0/";
   plug("0000:3b:00.0", root_port + "0000:3b:00.0", "-1\n");

@@ -1,0 +1,38 @@
+// RDMA devices of a network namespace, as RDMA netlink tells and changes them.
+//
+// Source: include/uapi/rdma/rdma_netlink.h and drivers/infiniband/core/{nldev,device}.c of the kernel; rdma-system(8).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "modules/nic/netlink/socket.h"
+
+namespace cardcage::nic {
+
+struct RdmaDevice {
+  std::uint32_t index = 0;  // the same in each namespace, for as long as its driver is bound
+  std::string name;         // "mlx5_0"; no two devices of the machine have one name
+  friend bool operator==(const RdmaDevice&, const RdmaDevice&) = default;
+};
+
+// The kernel judges the namespace of the calling thread, so an object is used by the thread that made it.
+class RdmaDevices {
+ public:
+  // Throws std::system_error, as all functions here: EPROTONOSUPPORT if the kernel has no RDMA.
+  RdmaDevices() = default;
+
+  // Returns whether each device is in one namespace (rdma system set netns exclusive), and not in all. EINVAL before
+  // Linux 5.3.
+  bool are_exclusive();
+  std::vector<RdmaDevice> all();
+  // Moves a device: EOPNOTSUPP if the driver cannot. The kernel makes the nodes of the device anew.
+  void move(std::uint32_t index, int network_namespace);
+  void rename(std::uint32_t index, const std::string& name);
+
+ private:
+  NetlinkSocket socket_{NetlinkSocket::Protocol::kRdma};
+};
+
+}  // namespace cardcage::nic
