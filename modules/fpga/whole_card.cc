@@ -60,7 +60,7 @@ void WholeCard::require_fit(const Entry& bitstream) const { fpga::require_fit(ca
 
 void WholeCard::program(const cage::Call& call, const Entry& bitstream) const {
   if (card_.is_ofs()) {
-    program_region(call, tools_, card_, card_.ports.front().number, identity().id, bitstream);
+    program_region(call, tools_, card_, card_.first_port(), identity().id, bitstream);
     return;
   }
   for (const auto& part : parts_) part->program(call, bitstream);

@@ -41,11 +41,18 @@ struct DflCard {
   std::optional<DflEngine> engine;  // a virtual function has none
   std::string physical;             // of a virtual function: the function of its card
   std::optional<DflEngine> shell;   // the engine that tells the shell: its own, or that of its physical function
-  std::vector<DflPort> ports;       // by number
+  std::vector<DflPort> ports;       // by number; the kernel shows none that was released to a virtual function
   std::vector<std::string> virtual_functions;
+  bool serves_vfio = false;  // an OFS card, or one of an unknown model, has a virtual function without dfl-pci
 
-  // Its functions are on virtual functions, which containers get through VFIO.
-  bool is_ofs() const { return engine && !ports.empty() && !ports.front().has_function && !virtual_functions.empty(); }
+  // Its functions are on virtual functions, which containers get through VFIO. Mainline Linux has the ports released
+  // before it makes them (drivers/fpga/dfl-pci.c), and then no port tells that it has no function.
+  bool is_ofs() const {
+    if (!engine || virtual_functions.empty()) return false;
+    return ports.empty() ? serves_vfio : !ports.front().has_function;
+  }
+  // The port that a bitstream for the whole card is for.
+  unsigned first_port() const { return ports.empty() ? 0 : ports.front().number; }
 };
 
 // By address. Functions of a card that have neither engine nor port are left out.

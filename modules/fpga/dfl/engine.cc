@@ -16,8 +16,6 @@
 namespace cardcage::fpga {
 namespace {
 
-const std::string kDriver = "dfl-pci";
-
 std::string subject(const Entry& bitstream, const DflCard& card) {
   return "bitstream '" + bitstream.name + "' cannot be loaded into card " + card.bus_id;
 }
@@ -111,7 +109,7 @@ void bind_anew(const cage::Call& call, const Tools& tools, const DflCard& card, 
   require_closed(call, tools, card, device);
   cage::FileWrite unbind;
   unbind.device = device;
-  unbind.path = tools.node.sysfs / "bus/pci/drivers" / kDriver / "unbind";
+  unbind.path = tools.node.sysfs / "bus/pci/drivers" / kDflDriver / "unbind";
   unbind.data = card.bus_id;
   tools.host.write_file(call, unbind);
   bind(call, tools, card.bus_id, device);
@@ -120,7 +118,7 @@ void bind_anew(const cage::Call& call, const Tools& tools, const DflCard& card, 
 void bind(const cage::Call& call, const Tools& tools, const std::string& bus_id, const std::string& device) {
   cage::FileWrite bind;
   bind.device = device;
-  bind.path = tools.node.sysfs / "bus/pci/drivers" / kDriver / "bind";
+  bind.path = tools.node.sysfs / "bus/pci/drivers" / kDflDriver / "bind";
   bind.data = bus_id;
   tools.host.write_file(call, bind);
   constexpr std::chrono::milliseconds kPollInterval{20};
@@ -129,7 +127,7 @@ void bind(const cage::Call& call, const Tools& tools, const std::string& bus_id,
   for (;;) {
     if (const auto card = read_dfl_card(tools.node, bus_id); card && !card->ports.empty()) return;
     if (cage::Call::Clock::now() >= end)
-      throw cage::Error(CAGE_INTERNAL, "card " + bus_id + " has no ports after its driver " + kDriver +
+      throw cage::Error(CAGE_INTERNAL, "card " + bus_id + " has no ports after its driver " + kDflDriver +
                                            " was bound; the kernel's log says why");
     call.sleep(kPollInterval);
   }
