@@ -92,6 +92,16 @@ void WholeCard::bind(const cage::Call& call) const {
   for (const auto& part : parts_) part->bind(call);
 }
 
+std::vector<unsigned> WholeCard::ports_to_lend() const {
+  if (card_.is_ofs())
+    throw cage::Error(CAGE_FAILED_PRECONDITION, "card " + identity().card +
+                                                    " is given as its virtual functions always; leave "
+                                                    "virtualFunctions out of the claim");
+  std::vector<unsigned> numbers;
+  for (const DflPort& port : card_.ports) numbers.push_back(port.number);
+  return numbers;
+}
+
 void WholeCard::add_to(cage::Edit edit, const Entry* loaded) const {
   for (const auto& part : parts_) part->add_to(edit, loaded);
 }

@@ -25,6 +25,7 @@ class WholeCard final : public Target {
   void clear_errors(const cage::Call& call) const override;
   std::vector<std::string> functions_to_bind() const override;
   void bind(const cage::Call& call) const override;
+  std::vector<unsigned> ports_to_lend() const override;
   void add_to(cage::Edit edit, const Entry* loaded) const override;
 
  private:

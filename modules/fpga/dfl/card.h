@@ -24,6 +24,7 @@ struct DflPort {
   std::string node;              // "dfl-port.2", also below /dev
   std::filesystem::path folder;  // of its attributes
   bool has_function = false;     // ports of OFS cards have none: it is on their virtual functions
+  bool is_lent = false;          // to a claim, as a virtual function: it has neither node nor folder
 };
 
 // The FPGA Management Engine, which programs the regions of the card.

@@ -18,6 +18,8 @@
 namespace cardcage::fpga {
 namespace {
 
+constexpr const char* kLent = "a claim holds the port as a virtual function";
+
 Identity port_identity(const DflCard& card, const DflPort& port) {
   const std::string number = std::to_string(port.number);
   return {.id = card.bus_id + "/port-" + number,
@@ -37,6 +39,7 @@ Port::Port(const Tools& tools, const DflCard& card, const DflPort& port)
 std::string Port::interface_id() const { return card_.shell ? card_.shell->interface_id : std::string(); }
 
 Function Port::function() const {
+  if (port_.is_lent) return {.id = {}, .why = kLent};
   const hardware::Reading id = hardware::read_attribute(port_.folder / "afu_id");
   if (id.error == EBUSY)
     return {.id = {},
@@ -66,7 +69,8 @@ void Port::program(const cage::Call& call, const Entry& bitstream) const {
 
 // With several ports, binding the driver anew would take the others from who uses them.
 bool Port::is_kept_disabled() const {
-  return card_.engine && card_.ports.size() == 1 && hardware::read_attribute(port_.folder / "afu_id").error == EBUSY;
+  return card_.engine && !port_.is_lent && card_.ports.size() == 1 &&
+         hardware::read_attribute(port_.folder / "afu_id").error == EBUSY;
 }
 
 void Port::require_revivable(const cage::Call& call) const {
@@ -80,6 +84,7 @@ bool Port::revive(const cage::Call& call) const {
 }
 
 void Port::reset(const cage::Call& call) const {
+  if (port_.is_lent) throw_held(CAGE_FAILED_PRECONDITION, kLent);
   cage::Ioctl reset;
   reset.device = identity().id;
   reset.path = tools_.node.devfs / port_.node;
@@ -92,8 +97,11 @@ void Port::reset(const cage::Call& call) const {
   }
 }
 
+std::string Port::why_not_resettable() const { return port_.is_lent ? kLent : std::string(); }
+
 // Takes no process of the daemon, unlike reset(): the kernel does not let an open wait for the hardware.
 void Port::require_idle(const cage::Call& call) const {
+  if (port_.is_lent) throw_held(CAGE_FAILED_PRECONDITION, kLent);
   const std::filesystem::path node = tools_.node.devfs / port_.node;
   const int descriptor = ::open(node.c_str(), O_RDWR | O_EXCL | O_CLOEXEC);
   if (descriptor >= 0)
@@ -105,14 +113,26 @@ void Port::require_idle(const cage::Call& call) const {
 }
 
 void Port::throw_held(cage_status status, const std::string& why) const {
-  const std::string holders = holders_of(tools_.node.procfs, "/dev/" + port_.node);
+  const std::string holders = port_.is_lent ? std::string() : holders_of(tools_.node.procfs, "/dev/" + port_.node);
   throw cage::Error(status, "port " + std::to_string(port_.number) + " of card " + card_.bus_id +
                                 " cannot be reset: " + why + (holders.empty() ? "" : "; it is open in " + holders));
 }
 
 void Port::clear_errors(const cage::Call& call) const {
+  if (port_.is_lent) return;
   clear_error_file(call, tools_, identity().id, port_.folder / "errors/errors");
   if (card_.ports.size() == 1) clear_engine_errors(call, tools_, card_, identity().id);
+}
+
+std::vector<unsigned> Port::ports_to_lend() const {
+  const auto refuse = [&](const char* why) {
+    throw cage::Error(CAGE_FAILED_PRECONDITION,
+                      "device '" + identity().id + "' cannot be given as a virtual function: " + why);
+  };
+  if (!card_.engine) refuse("it is on one already");
+  if (card_.ports.size() > 1)
+    refuse("the ports of a card become virtual functions together; ask for the card as a whole");
+  return {port_.number};
 }
 
 void Port::add_to(cage::Edit edit, const Entry* /*loaded*/) const {

@@ -20,8 +20,10 @@ class Port final : public Target {
   void require_revivable(const cage::Call& call) const override;
   bool revive(const cage::Call& call) const override;
   void reset(const cage::Call& call) const override;
+  std::string why_not_resettable() const override;
   void require_idle(const cage::Call& call) const override;
   void clear_errors(const cage::Call& call) const override;
+  std::vector<unsigned> ports_to_lend() const override;
   void add_to(cage::Edit edit, const Entry* loaded) const override;
 
  private:

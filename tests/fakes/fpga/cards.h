@@ -146,6 +146,8 @@ Card u250(const std::string& address = "0000:65:00.0", int numa_node = 0);
 // A Kria SoM: class/fpga_manager only.
 Card kria();
 
+// Can have a virtual function for each of its ports, at .1 and so on, which no driver but dfl-pci takes by itself.
+Card with_virtual_functions(Card card);
 // Its shell has crashed: every id reads as ones.
 Card wedged(Card card);
 
