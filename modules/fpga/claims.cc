@@ -220,7 +220,8 @@ void Claims::apply(const cage::Call& call, Work& work) {
   revive(call, work.target);
   for (const Duty& duty : owed) clean(call, *work.target, duty);
   work.target->bind(call);
-  const bool loads = work.bitstream && (work.settings.always || !has_function(work));
+  const bool loads =
+      work.bitstream && (work.settings.always || !has_function(work) || !work.target->has_clock(call, *work.bitstream));
   if (loads) {
     when_idle(call, [&] { work.target->require_idle(call); });
     program(call, *work.target, *work.bitstream);
@@ -280,12 +281,16 @@ void Claims::program(const cage::Call& call, const Target& target, const Entry& 
   Fence fence{.why = "it was being programmed with '" + bitstream.name + "', and nobody knows how that ended",
               .owed = before ? before->owed : Duties()};
   fences_.add(device, fence);
+  bool has_clock = false;
   try {
+    target.set_clock(call, bitstream);
+    has_clock = true;
     target.program(call, bitstream);
     verify(call, target, bitstream);
   } catch (const cage::Error& error) {
     fence.why = error.what();
-    if (changed_nothing(error, target, loaded) && !before)
+    const bool was_refused = error.status() == CAGE_FAILED_PRECONDITION || error.status() == CAGE_PERMISSION_DENIED;
+    if (((!has_clock && was_refused) || changed_nothing(error, target, loaded)) && !before)
       fences_.remove(device);
     else
       fences_.add(device, fence);

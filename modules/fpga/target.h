@@ -67,6 +67,11 @@ class Target {
 
   // Throws FAILED_PRECONDITION, with what was wanted and found, unless the bitstream was made for this card.
   virtual void require_fit(const Entry& bitstream) const = 0;
+  // Whether the clock of the function suits the bitstream.
+  virtual bool has_clock(const cage::Call&, const Entry&) const { return true; }
+  // Sets it, for a bitstream that is about to be loaded. Throws FAILED_PRECONDITION, and has changed nothing, if it
+  // cannot be set.
+  virtual void set_clock(const cage::Call&, const Entry&) const {}
   // Loads the bitstream; returns once the hardware has it. Takes seconds to minutes.
   virtual void program(const cage::Call& call, const Entry& bitstream) const = 0;
   // Throws FAILED_PRECONDITION while revive() must wait for somebody.

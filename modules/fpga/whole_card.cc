@@ -1,7 +1,10 @@
 #include "modules/fpga/whole_card.h"
 
+#include <algorithm>
+
 #include "modules/fpga/dfl/engine.h"
 #include "modules/fpga/dfl/port.h"
+#include "modules/fpga/dfl/user_clock.h"
 #include "modules/fpga/dfl/virtual_function.h"
 #include "modules/fpga/inventory.h"
 
@@ -56,7 +59,25 @@ void WholeCard::describe(cage::Device& device) const {
                   cage::Quantity::count(static_cast<std::int64_t>(parts_.size())));
 }
 
-void WholeCard::require_fit(const Entry& bitstream) const { fpga::require_fit(card_, bitstream); }
+void WholeCard::require_fit(const Entry& bitstream) const {
+  fpga::require_fit(card_, bitstream);
+  if (card_.ports.empty()) require_clock(tools_, card_, DflPort(), bitstream);
+  for (const DflPort& port : card_.ports)
+    if (!port.is_lent) require_clock(tools_, card_, port, bitstream);
+}
+
+bool WholeCard::has_clock(const cage::Call& call, const Entry& bitstream) const {
+  const auto wanted = clock_for(bitstream);
+  return !wanted || std::ranges::all_of(card_.ports, [&](const DflPort& port) {
+    return UserClock(tools_, card_, port, identity().id).suits(call, *wanted);
+  });
+}
+
+void WholeCard::set_clock(const cage::Call& call, const Entry& bitstream) const {
+  const auto wanted = clock_for(bitstream);
+  if (!wanted) return;
+  for (const DflPort& port : card_.ports) UserClock(tools_, card_, port, identity().id).set(call, *wanted);
+}
 
 void WholeCard::program(const cage::Call& call, const Entry& bitstream) const {
   if (card_.is_ofs()) {

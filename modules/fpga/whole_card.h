@@ -18,6 +18,8 @@ class WholeCard final : public Target {
   std::string why_not_programmable() const override;
   void describe(cage::Device& device) const override;
   void require_fit(const Entry& bitstream) const override;
+  bool has_clock(const cage::Call& call, const Entry& bitstream) const override;
+  void set_clock(const cage::Call& call, const Entry& bitstream) const override;
   // Loads it into every region of the card.
   void program(const cage::Call& call, const Entry& bitstream) const override;
   void reset(const cage::Call& call) const override;

@@ -52,6 +52,8 @@ class FpgaFixture : public HardwareFixture {
     wanted.writes = {cards->devfs() / "*",
                      catalogue() / "*",
                      cards->sysfs() / "bus/pci/devices/*/fpga_region/*/*/errors/*",
+                     cards->sysfs() / "bus/pci/devices/*/fpga_region/*/*/userclk_*",
+                     cards->sysfs() / "bus/pci/devices/*/fpga_region/*/*/*/userclk/frequency",
                      cards->sysfs() / "bus/pci/drivers/*/*bind",
                      cards->sysfs() / "bus/pci/devices/*/reset",
                      cards->sysfs() / "bus/pci/devices/*/sriov_numvfs"};

@@ -43,11 +43,6 @@ void require_fit(const DflCard& card, const Entry& bitstream) {
   if (bitstream.bitstream.interface_id != card.engine->interface_id)
     refuse("it was made for the interface " + bitstream.bitstream.interface_id + ", and the shell of the card has " +
            card.engine->interface_id + "; build it for this shell, or update the shell");
-  if (const auto clock = bitstream.bitstream.clock_high_mhz; clock && !bitstream.clock_as_is)
-    refuse(
-        "it was built for a user clock of " + std::to_string(*clock) +
-        " MHz, which this module cannot set; on a faster clock it computes wrong results. Set the card's clock, then "
-        "add clock_as_is = true to the manifest");
 }
 
 void program_region(const cage::Call& call, const Tools& tools, const DflCard& card, unsigned port,

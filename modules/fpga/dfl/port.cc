@@ -11,6 +11,7 @@
 #include "modules/common/pci_function.h"
 #include "modules/fpga/bitstream/uuid.h"
 #include "modules/fpga/dfl/engine.h"
+#include "modules/fpga/dfl/user_clock.h"
 #include "modules/fpga/holders.h"
 #include "modules/fpga/inventory.h"
 #include "modules/fpga/nodes.h"
@@ -61,7 +62,19 @@ void Port::describe(cage::Device& device) const {
   device.attribute("portId", port_.number);
 }
 
-void Port::require_fit(const Entry& bitstream) const { fpga::require_fit(card_, bitstream); }
+void Port::require_fit(const Entry& bitstream) const {
+  fpga::require_fit(card_, bitstream);
+  if (!port_.is_lent) require_clock(tools_, card_, port_, bitstream);
+}
+
+bool Port::has_clock(const cage::Call& call, const Entry& bitstream) const {
+  const auto wanted = clock_for(bitstream);
+  return !wanted || UserClock(tools_, card_, port_, identity().id).suits(call, *wanted);
+}
+
+void Port::set_clock(const cage::Call& call, const Entry& bitstream) const {
+  if (const auto wanted = clock_for(bitstream)) UserClock(tools_, card_, port_, identity().id).set(call, *wanted);
+}
 
 void Port::program(const cage::Call& call, const Entry& bitstream) const {
   program_region(call, tools_, card_, port_.number, identity().id, bitstream);

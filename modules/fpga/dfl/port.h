@@ -16,6 +16,8 @@ class Port final : public Target {
   std::string why_not_programmable() const override;
   void describe(cage::Device& device) const override;
   void require_fit(const Entry& bitstream) const override;
+  bool has_clock(const cage::Call& call, const Entry& bitstream) const override;
+  void set_clock(const cage::Call& call, const Entry& bitstream) const override;
   void program(const cage::Call& call, const Entry& bitstream) const override;
   void require_revivable(const cage::Call& call) const override;
   bool revive(const cage::Call& call) const override;
