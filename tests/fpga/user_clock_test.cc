@@ -141,7 +141,7 @@ TEST_P(FpgaUserClock, ACardWhoseClockIsNotShownIsRefusedAtOnce) {
   add_with_clock("slow", "200", "100");
   EXPECT_THAT(refusal_of("slow"),
               AllOf(HasSubstr("bitstream 'slow' cannot be loaded into card 0000:3b:00.0"),
-                    HasSubstr("a user clock of 200 and 100 MHz"), HasSubstr("uio_dfl"), HasSubstr("clock_as_is")));
+                    HasSubstr("a user clock of 200 and 100 MHz"), HasSubstr("load uio_dfl"), HasSubstr("clock_as_is")));
   EXPECT_THAT(changes(), IsEmpty());
 }
 

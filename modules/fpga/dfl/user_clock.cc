@@ -14,16 +14,17 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
-constexpr const char *kCommand = "userclk_freqcntrcmd", *kStatus = "userclk_freqsts", *kCounter = "userclk_freqcntrsts";
+constexpr const char *kCounterCommand = "userclk_freqcntrcmd", *kClockStatus = "userclk_freqsts",
+                     *kCounterStatus = "userclk_freqcntrsts";
 constexpr std::uint64_t kUserClockFeature = 0x14;
 
-// Of userclk_freqsts.
-constexpr std::uint64_t kIsLocked = 1ull << 60, kIsCalibrating = 1ull << 61;
-// Of userclk_freqcntrcmd and userclk_freqcntrsts: the fast clock is counted, or the slow one.
+// Bits of userclk_freqsts.
+constexpr std::uint64_t kClockLocked = 1ull << 60, kClockCalibrating = 1ull << 61;
+// The bit of userclk_freqcntrcmd and userclk_freqcntrsts that chooses the fast clock instead of the slow one.
 constexpr std::uint64_t kCountsFast = 1ull << 32;
-constexpr std::uint64_t kRate = 0x1ffff;  // in 10 kHz
-constexpr unsigned kVersionShift = 60, kVersion = 3, kEarlierVersion = 1;
-constexpr milliseconds kCountingTime{10}, kPollInterval{1}, kLockLimit{1000};
+constexpr std::uint64_t kCounterRate = 0x1ffff;  // in 10 kHz
+constexpr unsigned kClockVersionShift = 60, kClockVersion = 3, kEarlierClockVersion = 1;
+constexpr milliseconds kCounterTime{10}, kLockPollInterval{1}, kLockLimit{1000};
 
 // A counter is exact to some hertz, and a design is closed with a reserve.
 constexpr unsigned kTolerance = 200;  // one part of so many
@@ -39,15 +40,15 @@ bool is_near(const ClockRates& one, const ClockRates& other) {
 }
 
 // "312.5"
-std::string mhz_of(unsigned khz) {
+std::string mhz_text(unsigned khz) {
   std::string text = std::to_string(khz / 1000) + "." + std::to_string(1000 + khz % 1000).substr(1);
   text.erase(text.find_last_not_of('0') + 1);
   if (text.ends_with('.')) text.pop_back();
   return text;
 }
 
-std::string text_of(const ClockRates& rates) {
-  return mhz_of(rates.high_khz) + " and " + mhz_of(rates.low_khz) + " MHz";
+std::string rates_text(const ClockRates& rates) {
+  return mhz_text(rates.high_khz) + " and " + mhz_text(rates.low_khz) + " MHz";
 }
 
 }  // namespace
@@ -65,7 +66,7 @@ void require_clock(const Tools& tools, const DflCard& card, const DflPort& port,
   if (why.empty()) return;
   throw cage::Error(CAGE_FAILED_PRECONDITION,
                     "bitstream '" + bitstream.name + "' cannot be loaded into card " + card.bus_id +
-                        ": it was built for a user clock of " + text_of(*wanted) + ", and " + why +
+                        ": it was built for a user clock of " + rates_text(*wanted) + ", and " + why +
                         "; on a faster clock it computes wrong results. Set the card's clock, then add clock_as_is = "
                         "true to the manifest");
 }
@@ -86,15 +87,16 @@ std::string UserClock::feature_of(const DflPort& port) {
 }
 
 UserClock::Kind UserClock::kind_of(const fs::path& port, const fs::path& feature) {
-  if (fs::exists(port / kCounter)) return Kind::kCounters;
+  if (fs::exists(port / kCounterStatus)) return Kind::kCounters;
   if (feature.empty()) return Kind::kNone;
-  return fs::exists(feature / "userclk/frequency") ? Kind::kFrequency : Kind::kRegisters;
+  if (fs::exists(feature / "userclk/frequency")) return Kind::kFrequency;
+  return has_registers(feature) ? Kind::kRegisters : Kind::kHidden;
 }
 
 std::string UserClock::why_not_measurable() const {
   if (kind_ == Kind::kNone) return "the kernel shows no user clock of its port";
-  if (kind_ == Kind::kRegisters)
-    return "the kernel has no driver for the user clock of its port, only registers for programs (uio_dfl)";
+  if (kind_ == Kind::kHidden)
+    return "the kernel has no driver for the user clock of its port; load uio_dfl, or use the kernel of OFS";
   return {};
 }
 
@@ -109,7 +111,7 @@ void UserClock::set(const cage::Call& call, const ClockRates& wanted) const {
   const ClockRates now = measure(call);
   const auto best = attainable(wanted);
   if (!best && is_faster(now, wanted))
-    refuse("is " + text_of(now) + ", faster than the " + text_of(wanted) +
+    refuse("is " + rates_text(now) + ", faster than the " + rates_text(wanted) +
            " that the bitstream was built for, and this module cannot set it; set it with OPAE's userclk");
   if (!best || is_near(now, *best)) return;
   // OPAE: a step from one extreme to the other may not become stable.
@@ -128,11 +130,16 @@ void UserClock::require_near(const cage::Call& call, const ClockRates& wanted) c
     throw cage::Error(CAGE_INTERNAL, error.what());
   }
   if (!is_near(now, wanted))
-    throw cage::Error(CAGE_INTERNAL, subject_ + " is " + text_of(now) + " after it was set to " + text_of(wanted));
+    throw cage::Error(CAGE_INTERNAL,
+                      subject_ + " is " + rates_text(now) + " after it was set to " + rates_text(wanted));
 }
 
 ClockRates UserClock::measure(const cage::Call& call) const {
   if (const std::string why = why_not_measurable(); !why.empty()) refuse("cannot be read: " + why);
+  if (kind_ == Kind::kRegisters) {
+    const auto registers = map_registers(tools_.node.devfs, feature_);
+    return Iopll(*registers).measure(call);
+  }
   if (kind_ == Kind::kFrequency) {
     const hardware::Reading reading = hardware::read_attribute(feature_ / "userclk/frequency");
     if (reading.error != 0) refuse(std::string("cannot be read: ") + std::strerror(reading.error));
@@ -154,23 +161,23 @@ ClockRates UserClock::measure(const cage::Call& call) const {
 void UserClock::wait_until_locked(const cage::Call& call) const {
   const auto end = cage::Call::Clock::now() + kLockLimit;
   for (;;) {
-    const std::uint64_t now = status(kStatus);
-    if ((now & kIsLocked) != 0 && (now & kIsCalibrating) == 0) return;
+    const std::uint64_t now = status(kClockStatus);
+    if ((now & kClockLocked) != 0 && (now & kClockCalibrating) == 0) return;
     if (cage::Call::Clock::now() >= end)
       refuse("is not stable: its PLL is not locked; set it with OPAE's userclk, or power-cycle the node");
-    call.sleep(kPollInterval);
+    call.sleep(kLockPollInterval);
   }
 }
 
 unsigned UserClock::count(const cage::Call& call, bool fast) const {
-  write(call, port_ / kCommand, fast ? "0x100000000" : "0x0");
-  call.sleep(kCountingTime);
-  const std::uint64_t now = status(kCounter);
-  const auto version = now >> kVersionShift;
-  if (version != kVersion && version != kEarlierVersion)
+  write(call, port_ / kCounterCommand, fast ? "0x100000000" : "0x0");
+  call.sleep(kCounterTime);
+  const std::uint64_t now = status(kCounterStatus);
+  const auto version = now >> kClockVersionShift;
+  if (version != kClockVersion && version != kEarlierClockVersion)
     refuse("has version " + std::to_string(version) + " of its registers, which this module does not know");
   if (((now & kCountsFast) != 0) != fast) refuse("cannot be read: another program is counting it");
-  return static_cast<unsigned>(now & kRate) * 10;
+  return static_cast<unsigned>(now & kCounterRate) * 10;
 }
 
 std::uint64_t UserClock::status(const char* attribute) const {
@@ -179,10 +186,15 @@ std::uint64_t UserClock::status(const char* attribute) const {
   return *number;
 }
 
+unsigned UserClock::revision() const {
+  if (kind_ == Kind::kRegisters) return Iopll(*map_registers(tools_.node.devfs, feature_)).revision();
+  return static_cast<unsigned>(hardware::number_in(feature_ / "feature_rev").value_or(0));
+}
+
 // Nothing if it cannot be set, or not to any rate that is slow enough.
 std::optional<ClockRates> UserClock::attainable(const ClockRates& wanted) const {
-  // Cards of other revisions have other settings. The kernel writes no prefix.
-  if (kind_ != Kind::kFrequency || hardware::number_in(feature_ / "feature_rev").value_or(0) != 0) return std::nullopt;
+  const bool has_pll = kind_ == Kind::kFrequency || kind_ == Kind::kRegisters;
+  if (!has_pll || revision() != 0) return std::nullopt;  // cards of other revisions have other settings
   const auto settings = iopll_settings(std::min(wanted.low_khz, wanted.high_khz / 2) / 1000);
   if (!settings) return std::nullopt;
   return ClockRates{.high_khz = 2 * settings->khz, .low_khz = settings->khz};
@@ -190,6 +202,11 @@ std::optional<ClockRates> UserClock::attainable(const ClockRates& wanted) const 
 
 void UserClock::write_settings(const cage::Call& call, unsigned mhz) const {
   const IopllSettings settings = iopll_settings(mhz).value();
+  if (kind_ == Kind::kRegisters) {
+    const auto registers = map_registers(tools_.node.devfs, feature_);
+    Iopll(*registers).set(call, settings);
+    return;
+  }
   std::string data(sizeof settings, '\0');
   std::memcpy(data.data(), &settings, sizeof settings);
   write(call, feature_ / "userclk/frequency", std::move(data));

@@ -9,13 +9,11 @@
 #include <string>
 
 #include "modules/fpga/dfl/card.h"
+#include "modules/fpga/dfl/iopll.h"
 #include "modules/fpga/target.h"
 
 namespace cardcage::fpga {
 
-struct ClockRates {
-  unsigned high_khz = 0, low_khz = 0;  // of the clock, and of the one with half its rate
-};
 // Nothing for a bitstream that runs with any clock, or whose manifest says that the card's own is right.
 std::optional<ClockRates> clock_for(const Entry& bitstream);
 
@@ -35,7 +33,8 @@ class UserClock {
   void set(const cage::Call& call, const ClockRates& wanted) const;
 
  private:
-  enum class Kind { kNone, kCounters, kFrequency, kRegisters };
+  // Four files of the port, a file of a driver, registers, or registers that no driver offers.
+  enum class Kind { kNone, kCounters, kFrequency, kRegisters, kHidden };
   static std::string feature_of(const DflPort& port);
   static Kind kind_of(const std::filesystem::path& port, const std::filesystem::path& feature);
 
@@ -44,6 +43,7 @@ class UserClock {
   unsigned count(const cage::Call& call, bool fast) const;
   void wait_until_locked(const cage::Call& call) const;
   std::uint64_t status(const char* attribute) const;
+  unsigned revision() const;
   std::optional<ClockRates> attainable(const ClockRates& wanted) const;
   void write_settings(const cage::Call& call, unsigned mhz) const;
   void write(const cage::Call& call, const std::filesystem::path& file, std::string data) const;
