@@ -54,7 +54,7 @@ std::string WholeCard::why_not_programmable() const { return fpga::why_not_progr
 bool WholeCard::is_being_programmed() const { return card_.engine && is_programming(*card_.engine); }
 
 void WholeCard::describe(cage::Device& device) const {
-  describe_card(card_, device);
+  describe_card(tools_.node, card_, device);
   device.capacity(card_.is_ofs() ? "virtualFunctions" : "ports",
                   cage::Quantity::count(static_cast<std::int64_t>(parts_.size())));
 }

@@ -74,6 +74,15 @@ TEST_P(FpgaDiscovery, VirtualFunctionsThatTheKernelsDriverKeepsAreNoParts) {
   EXPECT_THAT(names(), IsEmpty()) << "the port of such a function would be a device of its own";
 }
 
+TEST_P(FpgaDiscovery, ADeviceTellsWhetherItsCardDemandsSignatures) {
+  ASSERT_TRUE(start_on({fake_fpga::n3000(), fake_fpga::n6001(), fake_fpga::four_ports()}));
+  EXPECT_THAT(attributes_of(device("fpga-0000-3b-00-0-p0")), Contains("signedOnly=false"));
+  EXPECT_THAT(attributes_of(device("fpga-0000-b1-00-6")),
+              IsSupersetOf<std::string>({"signedOnly=true", "rootEntryHash=" + std::string(64, 'a')}));
+  EXPECT_THAT(attributes_of(device("fpga-0000-5e-00-0-p1")), Not(Contains(HasSubstr("signedOnly"))))
+      << "it has no such controller";
+}
+
 TEST_P(FpgaDiscovery, NamesAndIdsOutliveTheNumbersOfTheKernel) {
   ASSERT_TRUE(start_on({fake_fpga::n3000(), fake_fpga::d5005(), fake_fpga::four_ports()}));
   const auto before = names();

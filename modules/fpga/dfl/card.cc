@@ -48,6 +48,9 @@ constexpr std::array kModels{
     Model{"0x8086", "0xbccf", "0x17d4", "C6100", true},
     Model{"0x8086", "0xbcce", "", "OFS", true},
     Model{"0x8086", "0xbccf", "", "OFS", true},
+    Model{"0x8086", "0xaf00", "", "OFS", true},
+    Model{"0x8086", "0xaf01", "", "OFS", true},
+    Model{"0x8086", "0x0ddb", "", "CMC", true},
 };
 
 // Null for cards that the table lacks.
@@ -158,6 +161,21 @@ std::vector<DflCard> read_dfl_cards(const hardware::Node& node) {
   for (const std::string& bus_id : hardware::functions_of(node.sysfs))
     if (auto card = read_dfl_card(node, bus_id)) cards.push_back(std::move(*card));
   return cards;
+}
+
+std::optional<std::string> root_entry_hash(const hardware::Node& node, const std::string& bus_id) {
+  const fs::path devices = node.sysfs / "bus/platform/drivers/intel-m10bmc-sec-update";
+  std::error_code error;
+  const std::string card = fs::canonical(hardware::path_of(node.sysfs, bus_id), error).native() + "/";
+  if (error) return std::nullopt;
+  for (const std::string& name : names_in(devices)) {
+    const fs::path device = fs::canonical(devices / name, error);
+    if (error || !device.native().starts_with(card)) continue;
+    const hardware::Reading hash = read_attribute(device / "security/pr_root_entry_hash");
+    if (hash.error != 0) continue;
+    return hash.text == "hash not programmed" ? std::string() : hash.text;
+  }
+  return std::nullopt;
 }
 
 std::string numbers_of(const fs::path& folder) { return text_in(folder / "dev"); }

@@ -70,6 +70,12 @@ std::string model_of(const hardware::Node& node, const std::string& bus_id);
 // The numbers that the kernel gave a node, "237:0", from its attribute `dev`. Empty if it has none.
 std::string numbers_of(const std::filesystem::path& folder);
 
+// The hash of the key whose signatures the card demands of images for its regions; empty if it takes any image. Nothing
+// if the card does not tell. The driver asks the card's management controller, which takes milliseconds.
+//
+// Source: Documentation/ABI/testing/sysfs-driver-intel-m10-bmc-sec-update of the kernel.
+std::optional<std::string> root_entry_hash(const hardware::Node& node, const std::string& bus_id);
+
 // The shell: its version, and the whole number that identifies it.
 struct Shell {
   std::string id;       // "0x23000410010310"

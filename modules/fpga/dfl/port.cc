@@ -58,7 +58,7 @@ std::string Port::why_not_programmable() const { return fpga::why_not_programmab
 bool Port::is_being_programmed() const { return card_.engine && is_programming(*card_.engine); }
 
 void Port::describe(cage::Device& device) const {
-  describe_card(card_, device);
+  describe_card(tools_.node, card_, device);
   device.attribute("portId", port_.number);
 }
 
@@ -152,7 +152,11 @@ void Port::add_to(cage::Edit edit, const Entry* /*loaded*/) const {
   edit.device_node(node_of("/dev/" + port_.node, numbers_of(port_.folder)));
 }
 
-void describe_card(const DflCard& card, cage::Device& device) {
+void describe_card(const hardware::Node& node, const DflCard& card, cage::Device& device) {
+  if (const auto hash = root_entry_hash(node, card.physical.empty() ? card.bus_id : card.physical)) {
+    device.attribute("signedOnly", !hash->empty());
+    if (!hash->empty()) device.attribute("rootEntryHash", *hash);
+  }
   if (!card.shell) return;
   if (const auto shell = read_shell(*card.shell))
     device.attribute("shellId", shell->id).attribute("shellVersion", cage::Version{shell->version});

@@ -38,6 +38,6 @@ class Port final : public Target {
 };
 
 // Adds what all targets of the card have in common.
-void describe_card(const DflCard& card, cage::Device& device);
+void describe_card(const hardware::Node& node, const DflCard& card, cage::Device& device);
 
 }  // namespace cardcage::fpga

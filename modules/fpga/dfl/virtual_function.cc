@@ -41,7 +41,7 @@ Function VirtualFunction::function() const {
 
 std::string VirtualFunction::why_not_programmable() const { return kWholeCard; }
 
-void VirtualFunction::describe(cage::Device& device) const { describe_card(card_, device); }
+void VirtualFunction::describe(cage::Device& device) const { describe_card(tools_.node, card_, device); }
 
 void VirtualFunction::require_fit(const Entry& bitstream) const {
   throw cage::Error(CAGE_FAILED_PRECONDITION,

@@ -199,10 +199,12 @@ void add_bmc(Tree& tree, Card& card, const std::string& fme) {
   const std::string update = fmt::format("{}/{}-sec-update.{}.auto", chip, board, number);
   for (const char* key : {"sr", "pr", "bmc"}) {
     tree.file(fmt::format("{}/security/{}_root_entry_hash", update, key),
-              bmc.root_entry_hash.empty() ? "hash not programmed\n" : "0x" + bmc.root_entry_hash + "\n");
+              (bmc.root_entry_hash.empty() ? "hash not programmed" : bmc.root_entry_hash) + "\n");
     tree.file(fmt::format("{}/security/{}_canceled_csks", update, key), "\n");
   }
   tree.file(update + "/security/flash_count", "4\n");
+  tree.link(fmt::format("sys/bus/platform/drivers/intel-m10bmc-sec-update/{}-sec-update.{}.auto", board, number),
+            update);
 }
 
 void add_fme(Tree& tree, const Machine& machine, Card& card, const std::string& base) {
