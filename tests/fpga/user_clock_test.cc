@@ -41,8 +41,8 @@ class FpgaUserClock : public FpgaFixture {
     return refused ? "" : refused.error().message;
   }
   std::pair<unsigned, unsigned> rates() const {
-    const fake_fpga::Clock clock = cards->look(kClockedCard).dfl->ports[0].clock;
-    return {clock.high_khz, clock.low_khz};
+    const fake_fpga::Clock now = cards->look(kClockedCard).dfl->ports[0].clock;
+    return {now.high_khz, now.low_khz};
   }
 };
 INSTANTIATE_TEST_SUITE_P(Isolation, FpgaUserClock, ::testing::Values(Isolation::kInProcess, Isolation::kProcess),
