@@ -68,14 +68,16 @@ bool changed_nothing(const cage::Error& error, const Target& target, const std::
 
 void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) {
   const Duties before = duties_of(claim);
+  note_lent(before);
   const bool was_prepared = !claim.state().empty() && !claim.other_boot();
   std::vector<Work> all;
   Duties duties = before;
   for (const cage::Allocation& allocation : claim.allocations()) {
-    all.push_back(plan(call, allocation));
+    all.push_back(plan(call, allocation, before));
     if (!allocation.admin()) duties = merge(std::move(duties), {all.back().duty});
   }
   if (duties != before) edits.journal(encode(duties));
+  note_lent(duties);
   try {
     for (Work& work : all)
       if (!work.allocation.admin() && !(was_prepared && is_ready(work))) apply(call, work);
@@ -92,7 +94,9 @@ void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edi
 // A device that cannot be released keeps no other. Throws the first error, once all was tried.
 void Claims::unprepare(const cage::Call& call, const cage::Claim& claim) {
   std::exception_ptr first;
-  for (const Duty& duty : duties_of(claim)) {
+  const Duties duties = duties_of(claim);
+  note_lent(duties);
+  for (const Duty& duty : duties) {
     try {
       release(call, duty, !claim.state().empty());
     } catch (const cage::Error&) {
@@ -125,11 +129,12 @@ std::string Claims::reset(const cage::Call& call, std::string_view device) {
 }
 
 // Checks everything that can be known before the hardware is touched.
-Claims::Work Claims::plan(const cage::Call& call, const cage::Allocation& allocation) const {
+Claims::Work Claims::plan(const cage::Call& call, const cage::Allocation& allocation, const Duties& before) const {
   Work work{.allocation = allocation,
             .target = find(call, allocation.device()),
             .settings = settings_of(allocation),
             .bitstream = std::nullopt,
+            .loan = std::nullopt,
             .duty = {}};
   if (!work.target) throw_gone(allocation.device());
   if (allocation.admin()) return work;
@@ -142,7 +147,13 @@ Claims::Work Claims::plan(const cage::Call& call, const cage::Allocation& alloca
   } else {
     require_usable(work);
   }
-  require_function(work);
+  const auto begun = std::ranges::find(before, work.target->identity().id, &Duty::device);
+  const bool may_be_lent = begun != before.end() && !begun->ports.empty();
+  if (settings.virtual_functions) {
+    work.loan.emplace(tools_, work.target->identity(), work.target->ports_to_lend());
+    if (!may_be_lent) work.loan->require_possible();
+  }
+  if (!may_be_lent) require_function(work);
   if (const std::string why = work.target->why_not_confined(); !settings.allowed.empty() && !why.empty())
     throw cage::Error(CAGE_FAILED_PRECONDITION, describe(work.target->identity()) +
                                                     " cannot be kept to the allowedBitstreams of its class: " + why);
@@ -150,7 +161,8 @@ Claims::Work Claims::plan(const cage::Call& call, const cage::Allocation& alloca
                .blank = settings.blank,
                .scrub_bitstream = settings.scrub_bitstream,
                .scrub_program = settings.scrub_program,
-               .functions = work.target->functions_to_bind()};
+               .functions = work.target->functions_to_bind(),
+               .ports = work.loan ? work.loan->numbers() : std::vector<unsigned>()};
   return work;
 }
 
@@ -190,24 +202,50 @@ bool Claims::has_function(const Work& work) const {
 
 // Whether containers can go on using what was prepared before.
 bool Claims::is_ready(const Work& work) const {
+  if (fences_.find(work.target->identity())) return false;
+  if (work.loan) return work.loan->is_made();
   const bool is_loaded = !work.target->shows_function() || has_function(work);
-  return is_loaded && !fences_.find(work.target->identity()) && work.target->functions_to_bind().empty();
+  return is_loaded && work.target->functions_to_bind().empty();
 }
 
 void Claims::apply(const cage::Call& call, Work& work) {
   const Identity device = work.target->identity();
   const auto hold = locks_.take(call, device);
+  const auto fence = fences_.find(device);
+  const Duties owed = fence ? fence->owed : Duties();
+  return_ports(call, work.target, work.duty);
+  for (const Duty& duty : owed)
+    if (work.target) return_ports(call, work.target, duty);
+  if (!work.target) throw_gone(device.id);
   revive(call, work.target);
-  if (const auto fence = fences_.find(device))
-    for (const Duty& owed : fence->owed) clean(call, *work.target, owed);
+  for (const Duty& duty : owed) clean(call, *work.target, duty);
   work.target->bind(call);
-  const bool loads = work.bitstream && (work.settings.always || !has_function(work));
+  const bool loads =
+      work.bitstream && (work.settings.always || !has_function(work) || !work.target->has_clock(call, *work.bitstream));
   if (loads) {
     when_idle(call, [&] { work.target->require_idle(call); });
     program(call, *work.target, *work.bitstream);
   } else if (work.target->reset_keeps_function()) {
     when_idle(call, [&] { work.target->reset(call); });
   }
+  if (!work.loan) return;
+  note_lent({work.duty});
+  work.loan->make(call);
+}
+
+// Takes back what the duty has given as virtual functions. The target has new numbers then; null: the card has gone.
+void Claims::return_ports(const cage::Call& call, std::unique_ptr<Target>& target, const Duty& duty) const {
+  if (duty.ports.empty()) return;
+  const std::string id = target->identity().id;
+  const PortLoan loan(tools_, target->identity(), duty.ports);
+  when_idle(call, [&] { loan.undo(call); });
+  target = find(call, id);
+  tools_.lent->remove(duty.device);
+}
+
+void Claims::note_lent(const Duties& duties) const {
+  for (const Duty& duty : duties)
+    if (!duty.ports.empty()) tools_.lent->add(duty.device, duty.ports);
 }
 
 // Null if it is not on this node. A card that lost its driver on the way to get it anew gets it now.
@@ -219,7 +257,8 @@ std::unique_ptr<Target> Claims::find(const cage::Call& call, std::string_view de
 
 bool Claims::bind_lost(const cage::Call& call, const std::string& card) const {
   const auto fenced = fences_.cards();
-  if (std::ranges::find(fenced, card) == fenced.end() || !lacks_driver(tools_, card)) return false;
+  const bool may_be_unbound = !tools_.lent->of(card).empty() || std::ranges::find(fenced, card) != fenced.end();
+  if (!may_be_unbound || !lacks_driver(tools_, card)) return false;
   bind(call, tools_, card, card);
   return true;
 }
@@ -242,12 +281,16 @@ void Claims::program(const cage::Call& call, const Target& target, const Entry& 
   Fence fence{.why = "it was being programmed with '" + bitstream.name + "', and nobody knows how that ended",
               .owed = before ? before->owed : Duties()};
   fences_.add(device, fence);
+  bool has_clock = false;
   try {
+    target.set_clock(call, bitstream);
+    has_clock = true;
     target.program(call, bitstream);
     verify(call, target, bitstream);
   } catch (const cage::Error& error) {
     fence.why = error.what();
-    if (changed_nothing(error, target, loaded) && !before)
+    const bool was_refused = error.status() == CAGE_FAILED_PRECONDITION || error.status() == CAGE_PERMISSION_DENIED;
+    if (((!has_clock && was_refused) || changed_nothing(error, target, loaded)) && !before)
       fences_.remove(device);
     else
       fences_.add(device, fence);
@@ -274,8 +317,11 @@ void Claims::verify(const cage::Call& call, const Target& target, const Entry& b
 }
 
 void Claims::add_edits(const Work& work, cage::Edit edit) const {
-  work.target->add_to(edit, work.bitstream ? &*work.bitstream : nullptr);
-  std::string function = work.bitstream ? work.bitstream->bitstream.function_id : std::string();
+  if (work.loan)
+    work.loan->add_to(edit);
+  else
+    work.target->add_to(edit, work.bitstream ? &*work.bitstream : nullptr);
+  std::string function = work.bitstream ? work.bitstream->bitstream.function_id : work.settings.function;
   if (function.empty()) function = work.target->function().id;
   edit.env(variable_of(work.target->identity()), function);
 }
@@ -287,8 +333,11 @@ void Claims::release(const cage::Call& call, const Duty& duty, bool was_prepared
     const Identity device = target->identity();
     const auto hold = locks_.take(call, device);
     try {
-      revive(call, target);
-      clean(call, *target, duty);
+      return_ports(call, target, duty);
+      if (target) {
+        revive(call, target);
+        clean(call, *target, duty);
+      }
     } catch (const cage::Error& error) {
       // Somebody has it whom this claim could not get it from.
       const bool is_foreign = !was_prepared && error.status() == CAGE_FAILED_PRECONDITION && !fences_.find(device);
@@ -301,6 +350,7 @@ void Claims::release(const cage::Call& call, const Duty& duty, bool was_prepared
     }
   }
   restore_drivers(call, duty);
+  if (!target) tools_.lent->remove(duty.device);
 }
 
 void Claims::clean(const cage::Call& call, const Target& target, const Duty& duty) {
@@ -340,6 +390,10 @@ void Claims::scrub(const cage::Call& call, const Target& target, const Duty& dut
 void Claims::try_to_restore(const cage::Call& call, const Duties& duties) {
   for (const Duty& duty : duties) {
     try {
+      if (auto target = duty.ports.empty() ? nullptr : find(call, duty.device)) {
+        const auto hold = locks_.take(call, target->identity());
+        return_ports(call, target, duty);
+      }
       restore_drivers(call, duty);
     } catch (const std::exception& error) {
       tools_.host.warn() << "after a prepare that failed: " << error.what();
@@ -359,7 +413,11 @@ void Claims::restore_drivers(const cage::Call& call, const Duty& duty) const {
 }
 
 // Also a daemon that was killed may have left a card without its driver.
-void Claims::reconcile(const cage::Call& call) const {
+void Claims::reconcile(const cage::Call& call, const std::vector<cage::Claim>& live) const {
+  Duties held = fences_.owed();
+  for (const cage::Claim& claim : live) held = merge(std::move(held), duties_of(claim));
+  note_lent(held);
+  if (!held.empty()) tools_.host.rescan();
   for (const std::string& card : fences_.cards()) {
     try {
       bind_lost(call, card);

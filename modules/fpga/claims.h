@@ -10,6 +10,7 @@
 
 #include "modules/fpga/bitstream/catalogue.h"
 #include "modules/fpga/card_locks.h"
+#include "modules/fpga/dfl/port_loan.h"
 #include "modules/fpga/duties.h"
 #include "modules/fpga/fences.h"
 #include "modules/fpga/settings.h"
@@ -30,7 +31,7 @@ class Claims {
   // For an operator; what is fenced stays so. Returns the address of the card. Throws UNIMPLEMENTED for a device that
   // cannot be reset.
   std::string reset(const cage::Call& call, std::string_view device);
-  void reconcile(const cage::Call& call) const;
+  void reconcile(const cage::Call& call, const std::vector<cage::Claim>& live) const;
   // Whether a call is programming the card, or resets it; for the device.
   bool is_changing(const std::string& card) { return locks_.is_taken(card); }
   bool is_changing(const Identity& device) { return locks_.is_taken_for(device); }
@@ -46,12 +47,16 @@ class Claims {
     std::unique_ptr<Target> target;
     Settings settings;
     std::optional<Entry> bitstream;
+    std::optional<PortLoan> loan;  // if it gets ports as virtual functions
     Duty duty;
   };
-  Work plan(const cage::Call& call, const cage::Allocation& allocation) const;
+  // `before` is what an earlier attempt has begun.
+  Work plan(const cage::Call& call, const cage::Allocation& allocation, const Duties& before) const;
   void require_usable(const Work& work) const;
   void require_function(const Work& work) const;
   void apply(const cage::Call& call, Work& work);
+  void return_ports(const cage::Call& call, std::unique_ptr<Target>& target, const Duty& duty) const;
+  void note_lent(const Duties& duties) const;
   void revive(const cage::Call& call, std::unique_ptr<Target>& target) const;
   bool has_function(const Work& work) const;
   bool is_ready(const Work& work) const;

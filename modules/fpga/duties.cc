@@ -1,6 +1,7 @@
 #include "modules/fpga/duties.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace cardcage::fpga {
 namespace {
@@ -19,6 +20,14 @@ std::string_view take_until(std::string_view& text, char end) {
   return taken;
 }
 
+// The first list, and what only the second has.
+template <class Item>
+std::vector<Item> joined(std::vector<Item> first, const std::vector<Item>& second) {
+  for (const Item& item : second)
+    if (std::ranges::find(first, item) == first.end()) first.push_back(item);
+  return first;
+}
+
 }  // namespace
 
 Duties merge(Duties earlier, const Duties& later) {
@@ -28,11 +37,11 @@ Duties merge(Duties earlier, const Duties& later) {
       earlier.push_back(duty);
       continue;
     }
-    std::vector<std::string> functions = found->functions;
-    for (const std::string& function : duty.functions)
-      if (std::ranges::find(functions, function) == functions.end()) functions.push_back(function);
+    auto functions = joined(found->functions, duty.functions);
+    auto ports = joined(found->ports, duty.ports);
     *found = duty;
     found->functions = std::move(functions);
+    found->ports = std::move(ports);
   }
   return earlier;
 }
@@ -44,6 +53,7 @@ std::string encode(const Duties& duties) {
     for (const Line& line : kLines)
       if (!(duty.*line.member).empty()) text += std::string(line.word) + " " + duty.*line.member + "\n";
     for (const std::string& function : duty.functions) text += "function " + function + "\n";
+    for (const unsigned port : duty.ports) text += "port " + std::to_string(port) + "\n";
   }
   return text;
 }
@@ -54,12 +64,19 @@ Duties decode_duties(std::string_view text) {
     std::string_view rest = take_until(text, '\n');
     const std::string_view word = take_until(rest, ' ');
     if (word == "device") {
-      duties.push_back(
-          {.device = std::string(rest), .blank = {}, .scrub_bitstream = {}, .scrub_program = {}, .functions = {}});
+      duties.push_back({.device = std::string(rest),
+                        .blank = {},
+                        .scrub_bitstream = {},
+                        .scrub_program = {},
+                        .functions = {},
+                        .ports = {}});
       continue;
     }
     if (duties.empty()) continue;
     if (word == "function") duties.back().functions.emplace_back(rest);
+    unsigned port = 0;
+    if (word == "port" && std::from_chars(rest.data(), rest.data() + rest.size(), port).ec == std::errc())
+      duties.back().ports.push_back(port);
     for (const Line& line : kLines)
       if (word == line.word) duties.back().*line.member = std::string(rest);
   }

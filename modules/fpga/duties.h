@@ -15,11 +15,12 @@ struct Duty {
   std::string scrub_bitstream;         // name of a bitstream
   std::string scrub_program;           // of cage.exec
   std::vector<std::string> functions;  // PCI functions with another driver, by bus id
+  std::vector<unsigned> ports;         // that are virtual functions meanwhile, by number
   friend bool operator==(const Duty&, const Duty&) = default;
 };
 using Duties = std::vector<Duty>;
 
-// `later` counts where both have a duty for a device, but functions with another driver stay.
+// `later` counts where both have a duty for a device, but functions with another driver and ports stay.
 Duties merge(Duties earlier, const Duties& later);
 
 // "device 0000:3b:00.0/port-0", followed by one line for each member that has a value.

@@ -22,9 +22,11 @@ std::string name_of(const Identity& device) {
 
 std::string card_in(const std::string& name) { return name.substr(0, name.find('_')); }
 
-std::string read(const fs::path& file) {
+Fence fence_in(const fs::path& file) {
   std::ifstream stream(file);
-  return {std::istreambuf_iterator<char>(stream), {}};
+  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  return {.why = text.substr(0, end), .owed = decode_duties(std::string_view(text).substr(end))};
 }
 
 }  // namespace
@@ -60,12 +62,18 @@ std::optional<Fence> Fences::find(const Identity& device) const {
   if (files.empty()) return std::nullopt;
   Fence fence;
   for (const std::string& name : files) {
-    const std::string text = read(folder_ / name);
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    if (fence.why.empty()) fence.why = text.substr(0, end);
-    fence.owed = merge(std::move(fence.owed), decode_duties(std::string_view(text).substr(end)));
+    Fence one = fence_in(folder_ / name);
+    if (fence.why.empty()) fence.why = std::move(one.why);
+    fence.owed = merge(std::move(fence.owed), one.owed);
   }
   return fence;
+}
+
+Duties Fences::owed() const {
+  Duties all;
+  for (const std::string& name : hardware::names_in(folder_))
+    if (!name.starts_with('.')) all = merge(std::move(all), fence_in(folder_ / name).owed);
+  return all;
 }
 
 std::vector<std::string> Fences::cards() const {

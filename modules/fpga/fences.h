@@ -30,6 +30,8 @@ class Fences {
   void remove(const Identity& device) const;
   // Nothing if the device is not fenced. A card as a whole is fenced with each of its parts, and a part with the card.
   std::optional<Fence> find(const Identity& device) const;
+  // The duties that the fences of all devices have.
+  Duties owed() const;
   // The addresses of the cards that are fenced, or have parts that are.
   std::vector<std::string> cards() const;
 

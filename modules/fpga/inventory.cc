@@ -12,11 +12,21 @@ namespace cardcage::fpga {
 
 namespace fs = std::filesystem;
 
+static void add_lent_ports(const Tools& tools, DflCard& card) {
+  if (!card.engine) return;
+  for (const unsigned number : tools.lent->of(card.bus_id)) {
+    if (std::ranges::find(card.ports, number, &DflPort::number) == card.ports.end())
+      card.ports.push_back({.number = number, .node = {}, .folder = {}, .has_function = true, .is_lent = true});
+  }
+  std::ranges::sort(card.ports, {}, &DflPort::number);
+}
+
 // Parts of a card that has several come with the card as a whole.
 static void add_function(const Tools& tools, const std::string& bus_id, Targets& targets) {
   if (auto alveo = find_alveo(tools, bus_id)) targets.push_back(std::move(alveo));
-  const auto card = read_dfl_card(tools.node, bus_id);
-  if (!card) return;
+  auto card = read_dfl_card(tools.node, bus_id);
+  if (!card || (!card->physical.empty() && !tools.lent->of(card->physical).empty())) return;
+  add_lent_ports(tools, *card);
   Targets parts = parts_of(tools, *card, false);
   const bool has_parts = card->is_ofs() || parts.size() > 1;
   std::ranges::move(parts, std::back_inserter(targets));

@@ -70,7 +70,9 @@ class Fpga final : public cage::Module {
     require_running(claim);
     claims_.unprepare(call, claim);
   }
-  void reconcile(const cage::Call& call, const std::vector<cage::Claim>&) override { claims_.reconcile(call); }
+  void reconcile(const cage::Call& call, const std::vector<cage::Claim>& live) override {
+    claims_.reconcile(call, live);
+  }
   void pre_start(const cage::Call& call, const cage::Claim& claim) override {
     require_running(claim);
     claims_.pre_start(call, claim);

@@ -14,6 +14,7 @@ Settings settings_of(const cage::Allocation& allocation) {
   Settings settings{.bitstream = std::string(values.text(field::kBitstream)),
                     .function = {},
                     .always = values.text(field::kReprogram) == "Always",
+                    .virtual_functions = values.boolean(field::kVirtual),
                     .allowed = {},
                     .blank = std::string(values.text(field::kBlank)),
                     .scrub_bitstream = std::string(values.text(field::kScrubBitstream)),

@@ -11,7 +11,7 @@ inline constexpr std::string_view kApiVersion = "fpga.cardcage.dev/v1alpha1", kK
 
 namespace field {
 inline constexpr const char *kBitstream = "bitstream", *kFunction = "function", *kReprogram = "reprogram",
-                            *kAllowed = "allowedBitstreams", *kBlank = "blankBitstream",
+                            *kVirtual = "virtualFunctions", *kAllowed = "allowedBitstreams", *kBlank = "blankBitstream",
                             *kScrubBitstream = "scrub.bitstream", *kScrubProgram = "scrub.program";
 }  // namespace field
 
@@ -21,6 +21,7 @@ inline constexpr cage::Option kFields[] = {
     cage::Option::text(field::kFunction, "", "the UUID of the function that must be loaded"),
     cage::Option::text(field::kReprogram, "IfNeeded", "load the bitstream also if its function is loaded already")
         .one_of(kReprogramChoices),
+    cage::Option::boolean(field::kVirtual, "false", "give ports as virtual functions, through VFIO"),
     cage::Option::list(field::kAllowed, "[]", "the bitstreams that claims may name, with * and ?; none = all")
         .class_only(),
     cage::Option::text(field::kBlank, "", "the bitstream to load when the claim is released").class_only(),
@@ -30,9 +31,10 @@ inline constexpr cage::Option kFields[] = {
 };
 
 struct Settings {
-  std::string bitstream;  // empty: what is loaded stays
-  std::string function;   // 32 hexadecimal digits; empty: any
-  bool always = false;    // loads the bitstream also if its function is loaded
+  std::string bitstream;           // empty: what is loaded stays
+  std::string function;            // 32 hexadecimal digits; empty: any
+  bool always = false;             // loads the bitstream also if its function is loaded
+  bool virtual_functions = false;  // gives ports as such
   std::vector<std::string> allowed;
   std::string blank, scrub_bitstream, scrub_program;
 };

@@ -13,6 +13,7 @@
 #include "modules/common/node.h"
 #include "modules/common/passthrough.h"
 #include "modules/fpga/bitstream/catalogue.h"
+#include "modules/fpga/lent_ports.h"
 
 namespace cardcage::fpga {
 
@@ -23,6 +24,7 @@ struct Tools {
   hardware::Passthrough passthrough;
   std::string vfio_driver;  // "vfio-pci"
   std::string xrt_program;  // "xbutil", the name of a file in the key `programs`
+  std::shared_ptr<LentPorts> lent = std::make_shared<LentPorts>();
 };
 
 struct Identity {
@@ -65,6 +67,11 @@ class Target {
 
   // Throws FAILED_PRECONDITION, with what was wanted and found, unless the bitstream was made for this card.
   virtual void require_fit(const Entry& bitstream) const = 0;
+  // Whether the clock of the function suits the bitstream.
+  virtual bool has_clock(const cage::Call&, const Entry&) const { return true; }
+  // Sets it, for a bitstream that is about to be loaded. Throws FAILED_PRECONDITION, and has changed nothing, if it
+  // cannot be set.
+  virtual void set_clock(const cage::Call&, const Entry&) const {}
   // Loads the bitstream; returns once the hardware has it. Takes seconds to minutes.
   virtual void program(const cage::Call& call, const Entry& bitstream) const = 0;
   // Throws FAILED_PRECONDITION while revive() must wait for somebody.
@@ -88,6 +95,13 @@ class Target {
   // they cannot all be given away.
   virtual std::vector<std::string> functions_to_bind() const { return {}; }
   virtual void bind(const cage::Call&) const {}
+  // The numbers of the ports that become virtual functions for a claim that wants them so. Throws FAILED_PRECONDITION
+  // if they cannot.
+  virtual std::vector<unsigned> ports_to_lend() const {
+    throw cage::Error(CAGE_FAILED_PRECONDITION, "device '" + identity_.id +
+                                                    "' cannot be given as a virtual function: it has no ports; only "
+                                                    "ports of DFL cards can");
+  }
   // The nodes and variables that a container gets. `loaded` is the bitstream that the claim names; null: none.
   virtual void add_to(cage::Edit edit, const Entry* loaded) const = 0;
 

@@ -1,7 +1,10 @@
 #include "modules/fpga/whole_card.h"
 
+#include <algorithm>
+
 #include "modules/fpga/dfl/engine.h"
 #include "modules/fpga/dfl/port.h"
+#include "modules/fpga/dfl/user_clock.h"
 #include "modules/fpga/dfl/virtual_function.h"
 #include "modules/fpga/inventory.h"
 
@@ -51,16 +54,34 @@ std::string WholeCard::why_not_programmable() const { return fpga::why_not_progr
 bool WholeCard::is_being_programmed() const { return card_.engine && is_programming(*card_.engine); }
 
 void WholeCard::describe(cage::Device& device) const {
-  describe_card(card_, device);
+  describe_card(tools_.node, card_, device);
   device.capacity(card_.is_ofs() ? "virtualFunctions" : "ports",
                   cage::Quantity::count(static_cast<std::int64_t>(parts_.size())));
 }
 
-void WholeCard::require_fit(const Entry& bitstream) const { fpga::require_fit(card_, bitstream); }
+void WholeCard::require_fit(const Entry& bitstream) const {
+  fpga::require_fit(card_, bitstream);
+  if (card_.ports.empty()) require_clock(tools_, card_, DflPort(), bitstream);
+  for (const DflPort& port : card_.ports)
+    if (!port.is_lent) require_clock(tools_, card_, port, bitstream);
+}
+
+bool WholeCard::has_clock(const cage::Call& call, const Entry& bitstream) const {
+  const auto wanted = clock_for(bitstream);
+  return !wanted || std::ranges::all_of(card_.ports, [&](const DflPort& port) {
+    return UserClock(tools_, card_, port, identity().id).suits(call, *wanted);
+  });
+}
+
+void WholeCard::set_clock(const cage::Call& call, const Entry& bitstream) const {
+  const auto wanted = clock_for(bitstream);
+  if (!wanted) return;
+  for (const DflPort& port : card_.ports) UserClock(tools_, card_, port, identity().id).set(call, *wanted);
+}
 
 void WholeCard::program(const cage::Call& call, const Entry& bitstream) const {
   if (card_.is_ofs()) {
-    program_region(call, tools_, card_, card_.ports.front().number, identity().id, bitstream);
+    program_region(call, tools_, card_, card_.first_port(), identity().id, bitstream);
     return;
   }
   for (const auto& part : parts_) part->program(call, bitstream);
@@ -90,6 +111,16 @@ std::vector<std::string> WholeCard::functions_to_bind() const {
 
 void WholeCard::bind(const cage::Call& call) const {
   for (const auto& part : parts_) part->bind(call);
+}
+
+std::vector<unsigned> WholeCard::ports_to_lend() const {
+  if (card_.is_ofs())
+    throw cage::Error(CAGE_FAILED_PRECONDITION, "card " + identity().card +
+                                                    " is given as its virtual functions always; leave "
+                                                    "virtualFunctions out of the claim");
+  std::vector<unsigned> numbers;
+  for (const DflPort& port : card_.ports) numbers.push_back(port.number);
+  return numbers;
 }
 
 void WholeCard::add_to(cage::Edit edit, const Entry* loaded) const {

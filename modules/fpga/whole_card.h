@@ -18,6 +18,8 @@ class WholeCard final : public Target {
   std::string why_not_programmable() const override;
   void describe(cage::Device& device) const override;
   void require_fit(const Entry& bitstream) const override;
+  bool has_clock(const cage::Call& call, const Entry& bitstream) const override;
+  void set_clock(const cage::Call& call, const Entry& bitstream) const override;
   // Loads it into every region of the card.
   void program(const cage::Call& call, const Entry& bitstream) const override;
   void reset(const cage::Call& call) const override;
@@ -25,6 +27,7 @@ class WholeCard final : public Target {
   void clear_errors(const cage::Call& call) const override;
   std::vector<std::string> functions_to_bind() const override;
   void bind(const cage::Call& call) const override;
+  std::vector<unsigned> ports_to_lend() const override;
   void add_to(cage::Edit edit, const Entry* loaded) const override;
 
  private:

@@ -180,23 +180,6 @@ TEST_P(FpgaClaims, APortThatTheKernelKeepsDisabledComesBackWithItsDriver) {
   EXPECT_EQ(device(kN3000).health.state, HealthState::kHealthy);
 }
 
-TEST_P(FpgaClaims, ABitstreamWhoseClockCannotBeSetIsRefusedUnlessItsManifestSaysMore) {
-  ASSERT_TRUE(start_on({fake_fpga::n3000()}));
-  GbsFile gbs;
-  gbs.interface_uuid = fake_fpga::kN3000Interface;
-  gbs.function_uuid = fake_fpga::kNlb0;
-  gbs.clock_high = "312";
-  add_gbs("fast", gbs);
-  const auto fast = claim_of("u1", {kN3000}, R"("bitstream":"fast")");
-  EXPECT_THAT(refusal_of(fast), AllOf(HasSubstr("bitstream 'fast' cannot be loaded into card 0000:3b:00.0"),
-                                      HasSubstr("a user clock of 312 MHz, which this module cannot set")));
-  EXPECT_THAT(changes(), IsEmpty());
-  add_gbs("fast", gbs, "clock_as_is = true\n");
-  ModuleClaim allowed = fast;
-  const auto prepared = prepare(allowed);
-  EXPECT_TRUE(prepared) << prepared.error().message;
-}
-
 // The kernel would crash when the descriptor is closed.
 TEST_P(FpgaClaims, ADriverIsNotUnboundWhileAPortOrTheEngineIsOpen) {
   keeps_disabled = true;

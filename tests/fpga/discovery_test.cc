@@ -51,6 +51,38 @@ TEST_P(FpgaDiscovery, AnOfsCardIsItsVirtualFunctionsAndTheCard) {
                                          std::string("interfaceId=") + fake_fpga::kN6001Interface}));
 }
 
+TEST_P(FpgaDiscovery, AnOfsCardWhosePortWasReleasedIsItsVirtualFunctionAndTheCard) {
+  fake_fpga::Card card = fake_fpga::n6001();
+  card.port(0)->released = true;  // as mainline Linux demands of a card with a virtual function
+  card.virtual_functions = 1;
+  ASSERT_TRUE(start_on({card}));
+  EXPECT_THAT(names(), ElementsAre("fpga-0000-b1-00-0", "fpga-0000-b1-00-5"));
+  EXPECT_THAT(attributes_of(device("fpga-0000-b1-00-5")), IsSupersetOf<std::string>({"type=vf", "model=N6001"}));
+  add_bitstream("nlb0", fake_fpga::kNlb0, fake_fpga::kN6001Interface);
+  auto whole = claim_of("u1", {"fpga-0000-b1-00-0"}, R"("bitstream":"nlb0")");
+  const auto prepared = prepare(whole);
+  ASSERT_TRUE(prepared) << prepared.error().message;
+  EXPECT_THAT(changes(), Contains(HasSubstr("FME_PORT_PR")));
+}
+
+TEST_P(FpgaDiscovery, VirtualFunctionsThatTheKernelsDriverKeepsAreNoParts) {
+  fake_fpga::Card card = fake_fpga::n6001();
+  card.port(0)->released = true;
+  card.virtual_functions = 1;
+  card.function("0000:b1:00.5")->driver = "dfl-pci";
+  ASSERT_TRUE(start_on({card}));
+  EXPECT_THAT(names(), IsEmpty()) << "the port of such a function would be a device of its own";
+}
+
+TEST_P(FpgaDiscovery, ADeviceTellsWhetherItsCardDemandsSignatures) {
+  ASSERT_TRUE(start_on({fake_fpga::n3000(), fake_fpga::n6001(), fake_fpga::four_ports()}));
+  EXPECT_THAT(attributes_of(device("fpga-0000-3b-00-0-p0")), Contains("signedOnly=false"));
+  EXPECT_THAT(attributes_of(device("fpga-0000-b1-00-6")),
+              IsSupersetOf<std::string>({"signedOnly=true", "rootEntryHash=" + std::string(64, 'a')}));
+  EXPECT_THAT(attributes_of(device("fpga-0000-5e-00-0-p1")), Not(Contains(HasSubstr("signedOnly"))))
+      << "it has no such controller";
+}
+
 TEST_P(FpgaDiscovery, NamesAndIdsOutliveTheNumbersOfTheKernel) {
   ASSERT_TRUE(start_on({fake_fpga::n3000(), fake_fpga::d5005(), fake_fpga::four_ports()}));
   const auto before = names();

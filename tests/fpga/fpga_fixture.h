@@ -43,6 +43,8 @@ class FpgaFixture : public HardwareFixture {
   Status start_again() {
     let_go();
     roots = {.sysfs = cards->sysfs(), .procfs = "/proc", .devfs = cards->devfs(), .driver = "/"};
+    writes->sysfs = cards->sysfs();
+    if (!writes->records) writes->records = std::make_unique<DriverRecords>(folder / "drivers", "boot-1");
     ModuleConfig wanted = config(
         "libcardcage_fpga.so",
         {{"catalogue", catalogue().native()}, {"fences", fences().native()}, {"health_interval", std::string("20ms")}});
@@ -50,9 +52,12 @@ class FpgaFixture : public HardwareFixture {
     wanted.writes = {cards->devfs() / "*",
                      catalogue() / "*",
                      cards->sysfs() / "bus/pci/devices/*/fpga_region/*/*/errors/*",
+                     cards->sysfs() / "bus/pci/devices/*/fpga_region/*/*/userclk_*",
+                     cards->sysfs() / "bus/pci/devices/*/fpga_region/*/*/*/userclk/frequency",
                      cards->sysfs() / "bus/pci/drivers/*/*bind",
-                     cards->sysfs() / "bus/pci/devices/*/driver_override",
-                     cards->sysfs() / "bus/pci/devices/*/reset"};
+                     cards->sysfs() / "bus/pci/devices/*/reset",
+                     cards->sysfs() / "bus/pci/devices/*/sriov_numvfs"};
+    if (may_bind_drivers) wanted.writes.push_back(cards->sysfs() / "bus/pci/devices/*/driver_override");
     return start_module(wanted);
   }
 
@@ -93,6 +98,7 @@ class FpgaFixture : public HardwareFixture {
   }
 
   bool keeps_disabled = false;
+  bool may_bind_drivers = true;
   std::vector<std::filesystem::path> programs;
   std::unique_ptr<FakeFpgas> cards;
 };

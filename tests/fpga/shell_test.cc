@@ -27,6 +27,32 @@ TEST_F(FpgaShell, VersionsAreThoseOfOpae) {
   EXPECT_EQ(version_of(""), "none");
 }
 
+// The texts are those of the kernel's intel-m10-bmc-sec-update.c.
+TEST_F(FpgaShell, ACardTellsWhoseSignaturesItDemands) {
+  const std::string card = "sys/devices/pci0000:3a/0000:3b:00.0", update = card + "/fme/n3000bmc-sec-update.1.auto";
+  write(card + "/vendor", "0x8086\n");
+  link("sys/bus/pci/devices/0000:3b:00.0", "../../../devices/pci0000:3a/0000:3b:00.0");
+  EXPECT_EQ(root_entry_hash(tools.node, "0000:3b:00.0"), std::nullopt);
+  write(update + "/security/pr_root_entry_hash", "hash not programmed\n");
+  link("sys/bus/platform/drivers/intel-m10bmc-sec-update/n3000bmc-sec-update.1.auto",
+       "../../../../devices/pci0000:3a/0000:3b:00.0/fme/n3000bmc-sec-update.1.auto");
+  EXPECT_EQ(root_entry_hash(tools.node, "0000:3b:00.0"), "");
+  write(update + "/security/pr_root_entry_hash", std::string(64, 'a') + "\n");
+  EXPECT_EQ(root_entry_hash(tools.node, "0000:3b:00.0"), std::string(64, 'a'));
+  EXPECT_EQ(root_entry_hash(tools.node, "0000:3b:00.1"), std::nullopt) << "another card";
+}
+
+// Those of OPAE's opae.cfg that have no product name.
+TEST_F(FpgaShell, CardsOfEarlyAccessHaveNames) {
+  const std::string function = "sys/bus/pci/devices/0000:3b:00.0/";
+  write(function + "vendor", "0x8086\n");
+  for (const auto& [device, name] : std::map<std::string, std::string>{
+           {"0xaf00", "OFS"}, {"0xaf01", "OFS"}, {"0xbcce", "OFS"}, {"0x0ddb", "CMC"}, {"0x1234", ""}}) {
+    write(function + "device", device + "\n");
+    EXPECT_EQ(model_of(tools.node, "0000:3b:00.0"), name) << device;
+  }
+}
+
 TEST_F(FpgaShell, PortsOfAVirtualFunctionShowThatOfTheirCard) {
   const std::string card = "sys/bus/pci/devices/0000:3b:00.0/", function = "sys/bus/pci/devices/0000:3b:00.5/";
   write(card + "fpga_region/region0/dfl-fme.0/bitstream_id", "0x113000200000177\n");

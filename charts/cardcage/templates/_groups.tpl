@@ -71,7 +71,8 @@ Expects the values of the group.
 {{- /* docs/fpga.md says what other cards need. */}}
 {{- define "cardcage.needs.fpga" }}
 {{- dict "writes" (list "/dev/dfl-fme.*" "/dev/dfl-port.*" "/var/lib/cardcage/bitstreams/*"
-      "/sys/bus/pci/devices/*/fpga_region/*/*/errors/*" "/sys/bus/pci/drivers/dfl-pci/*bind") | toJson }}
+      "/sys/bus/pci/devices/*/fpga_region/*/*/errors/*" "/sys/bus/pci/devices/*/fpga_region/*/*/userclk_freqcntrcmd"
+      "/sys/bus/pci/devices/*/fpga_region/*/*/*/userclk/frequency" "/sys/bus/pci/drivers/dfl-pci/*bind") | toJson }}
 {{- end }}
 
 {{- define "cardcage.needs.nic" }}

@@ -22,6 +22,7 @@ using hardware::text_in;
 struct Model {
   std::string_view vendor, device, subsystem;  // subsystem: empty = any
   std::string_view name;
+  bool is_ofs = false;  // its ports have no function
 };
 // Source: drivers/fpga/dfl-pci.c; the ids of subsystems are those of OPAE's table.
 constexpr std::array kModels{
@@ -37,17 +38,42 @@ constexpr std::array kModels{
     Model{"0x8086", "0x0b2c", "", "D5005"},
     Model{"0x1c2c", "0x1000", "", "N5010"},
     Model{"0x1c2c", "0x1001", "", "N5011"},
-    Model{"0x8086", "0xbcce", "0x138d", "D5005"},
-    Model{"0x8086", "0xbccf", "0x138d", "D5005"},
-    Model{"0x8086", "0xbcce", "0x1770", "N6000"},
-    Model{"0x8086", "0xbccf", "0x1770", "N6000"},
-    Model{"0x8086", "0xbcce", "0x1771", "N6001"},
-    Model{"0x8086", "0xbccf", "0x1771", "N6001"},
-    Model{"0x8086", "0xbcce", "0x17d4", "C6100"},
-    Model{"0x8086", "0xbccf", "0x17d4", "C6100"},
-    Model{"0x8086", "0xbcce", "", "OFS"},
-    Model{"0x8086", "0xbccf", "", "OFS"},
+    Model{"0x8086", "0xbcce", "0x138d", "D5005", true},
+    Model{"0x8086", "0xbccf", "0x138d", "D5005", true},
+    Model{"0x8086", "0xbcce", "0x1770", "N6000", true},
+    Model{"0x8086", "0xbccf", "0x1770", "N6000", true},
+    Model{"0x8086", "0xbcce", "0x1771", "N6001", true},
+    Model{"0x8086", "0xbccf", "0x1771", "N6001", true},
+    Model{"0x8086", "0xbcce", "0x17d4", "C6100", true},
+    Model{"0x8086", "0xbccf", "0x17d4", "C6100", true},
+    Model{"0x8086", "0xbcce", "", "OFS", true},
+    Model{"0x8086", "0xbccf", "", "OFS", true},
+    Model{"0x8086", "0xaf00", "", "OFS", true},
+    Model{"0x8086", "0xaf01", "", "OFS", true},
+    Model{"0x8086", "0x0ddb", "", "CMC", true},
 };
+
+// Null for cards that the table lacks.
+const Model* find_model(const hardware::Node& node, const std::string& bus_id) {
+  const fs::path function = hardware::path_of(node.sysfs, bus_id);
+  const std::string vendor = text_in(function / "vendor"), device = text_in(function / "device"),
+                    subsystem = text_in(function / "subsystem_device");
+  const auto found = std::ranges::find_if(kModels, [&](const Model& model) {
+    return model.vendor == vendor && model.device == device &&
+           (model.subsystem.empty() || model.subsystem == subsystem);
+  });
+  return found == kModels.end() ? nullptr : &*found;
+}
+
+// Whether VFIO serves a virtual function of the card. Those of cards whose ports have a function are ports that were
+// lent, or that an administrator has made so.
+bool serves_vfio(const hardware::Node& node, const DflCard& card) {
+  const Model* const model = find_model(node, card.bus_id);
+  if (model != nullptr && !model->is_ofs) return false;
+  return std::ranges::any_of(card.virtual_functions, [&](const std::string& function) {
+    return hardware::driver_of(node.sysfs, function) != kDflDriver;
+  });
+}
 
 // Nothing for a port that does not tell its number: another one would be programmed.
 std::optional<DflPort> find_port(const fs::path& folder) {
@@ -94,13 +120,8 @@ DflEngine find_engine(const fs::path& folder) {
 }  // namespace
 
 std::string model_of(const hardware::Node& node, const std::string& bus_id) {
-  const fs::path function = hardware::path_of(node.sysfs, bus_id);
-  const std::string vendor = text_in(function / "vendor"), device = text_in(function / "device"),
-                    subsystem = text_in(function / "subsystem_device");
-  for (const Model& model : kModels)
-    if (model.vendor == vendor && model.device == device && (model.subsystem.empty() || model.subsystem == subsystem))
-      return std::string(model.name);
-  return {};
+  const Model* const model = find_model(node, bus_id);
+  return model == nullptr ? std::string() : std::string(model->name);
 }
 
 std::optional<DflCard> read_dfl_card(const hardware::Node& node, const std::string& bus_id) {
@@ -118,6 +139,7 @@ std::optional<DflCard> read_dfl_card(const hardware::Node& node, const std::stri
   std::ranges::sort(card.ports, {}, &DflPort::number);
   card.model = model_of(node, bus_id);
   card.virtual_functions = hardware::virtual_functions_of(node.sysfs, bus_id);
+  card.serves_vfio = serves_vfio(node, card);
   card.physical = hardware::physical_function_of(node.sysfs, bus_id);
   card.shell = card.engine;
   if (!card.engine && !card.physical.empty())
@@ -139,6 +161,21 @@ std::vector<DflCard> read_dfl_cards(const hardware::Node& node) {
   for (const std::string& bus_id : hardware::functions_of(node.sysfs))
     if (auto card = read_dfl_card(node, bus_id)) cards.push_back(std::move(*card));
   return cards;
+}
+
+std::optional<std::string> root_entry_hash(const hardware::Node& node, const std::string& bus_id) {
+  const fs::path devices = node.sysfs / "bus/platform/drivers/intel-m10bmc-sec-update";
+  std::error_code error;
+  const std::string card = fs::canonical(hardware::path_of(node.sysfs, bus_id), error).native() + "/";
+  if (error) return std::nullopt;
+  for (const std::string& name : names_in(devices)) {
+    const fs::path device = fs::canonical(devices / name, error);
+    if (error || !device.native().starts_with(card)) continue;
+    const hardware::Reading hash = read_attribute(device / "security/pr_root_entry_hash");
+    if (hash.error != 0) continue;
+    return hash.text == "hash not programmed" ? std::string() : hash.text;
+  }
+  return std::nullopt;
 }
 
 std::string numbers_of(const fs::path& folder) { return text_in(folder / "dev"); }

@@ -24,6 +24,7 @@ struct DflPort {
   std::string node;              // "dfl-port.2", also below /dev
   std::filesystem::path folder;  // of its attributes
   bool has_function = false;     // ports of OFS cards have none: it is on their virtual functions
+  bool is_lent = false;          // to a claim, as a virtual function: it has neither node nor folder
 };
 
 // The FPGA Management Engine, which programs the regions of the card.
@@ -41,11 +42,18 @@ struct DflCard {
   std::optional<DflEngine> engine;  // a virtual function has none
   std::string physical;             // of a virtual function: the function of its card
   std::optional<DflEngine> shell;   // the engine that tells the shell: its own, or that of its physical function
-  std::vector<DflPort> ports;       // by number
+  std::vector<DflPort> ports;       // by number; the kernel shows none that was released to a virtual function
   std::vector<std::string> virtual_functions;
+  bool serves_vfio = false;  // an OFS card, or one of an unknown model, has a virtual function without dfl-pci
 
-  // Its functions are on virtual functions, which containers get through VFIO.
-  bool is_ofs() const { return engine && !ports.empty() && !ports.front().has_function && !virtual_functions.empty(); }
+  // Its functions are on virtual functions, which containers get through VFIO. Mainline Linux has the ports released
+  // before it makes them (drivers/fpga/dfl-pci.c), and then no port tells that it has no function.
+  bool is_ofs() const {
+    if (!engine || virtual_functions.empty()) return false;
+    return ports.empty() ? serves_vfio : !ports.front().has_function;
+  }
+  // The port that a bitstream for the whole card is for.
+  unsigned first_port() const { return ports.empty() ? 0 : ports.front().number; }
 };
 
 // By address. Functions of a card that have neither engine nor port are left out.
@@ -61,6 +69,12 @@ std::string model_of(const hardware::Node& node, const std::string& bus_id);
 
 // The numbers that the kernel gave a node, "237:0", from its attribute `dev`. Empty if it has none.
 std::string numbers_of(const std::filesystem::path& folder);
+
+// The hash of the key whose signatures the card demands of images for its regions; empty if it takes any image. Nothing
+// if the card does not tell. The driver asks the card's management controller, which takes milliseconds.
+//
+// Source: Documentation/ABI/testing/sysfs-driver-intel-m10-bmc-sec-update of the kernel.
+std::optional<std::string> root_entry_hash(const hardware::Node& node, const std::string& bus_id);
 
 // The shell: its version, and the whole number that identifies it.
 struct Shell {

@@ -16,8 +16,6 @@
 namespace cardcage::fpga {
 namespace {
 
-const std::string kDriver = "dfl-pci";
-
 std::string subject(const Entry& bitstream, const DflCard& card) {
   return "bitstream '" + bitstream.name + "' cannot be loaded into card " + card.bus_id;
 }
@@ -45,11 +43,6 @@ void require_fit(const DflCard& card, const Entry& bitstream) {
   if (bitstream.bitstream.interface_id != card.engine->interface_id)
     refuse("it was made for the interface " + bitstream.bitstream.interface_id + ", and the shell of the card has " +
            card.engine->interface_id + "; build it for this shell, or update the shell");
-  if (const auto clock = bitstream.bitstream.clock_high_mhz; clock && !bitstream.clock_as_is)
-    refuse(
-        "it was built for a user clock of " + std::to_string(*clock) +
-        " MHz, which this module cannot set; on a faster clock it computes wrong results. Set the card's clock, then "
-        "add clock_as_is = true to the manifest");
 }
 
 void program_region(const cage::Call& call, const Tools& tools, const DflCard& card, unsigned port,
@@ -111,7 +104,7 @@ void bind_anew(const cage::Call& call, const Tools& tools, const DflCard& card, 
   require_closed(call, tools, card, device);
   cage::FileWrite unbind;
   unbind.device = device;
-  unbind.path = tools.node.sysfs / "bus/pci/drivers" / kDriver / "unbind";
+  unbind.path = tools.node.sysfs / "bus/pci/drivers" / kDflDriver / "unbind";
   unbind.data = card.bus_id;
   tools.host.write_file(call, unbind);
   bind(call, tools, card.bus_id, device);
@@ -120,7 +113,7 @@ void bind_anew(const cage::Call& call, const Tools& tools, const DflCard& card, 
 void bind(const cage::Call& call, const Tools& tools, const std::string& bus_id, const std::string& device) {
   cage::FileWrite bind;
   bind.device = device;
-  bind.path = tools.node.sysfs / "bus/pci/drivers" / kDriver / "bind";
+  bind.path = tools.node.sysfs / "bus/pci/drivers" / kDflDriver / "bind";
   bind.data = bus_id;
   tools.host.write_file(call, bind);
   constexpr std::chrono::milliseconds kPollInterval{20};
@@ -129,7 +122,7 @@ void bind(const cage::Call& call, const Tools& tools, const std::string& bus_id,
   for (;;) {
     if (const auto card = read_dfl_card(tools.node, bus_id); card && !card->ports.empty()) return;
     if (cage::Call::Clock::now() >= end)
-      throw cage::Error(CAGE_INTERNAL, "card " + bus_id + " has no ports after its driver " + kDriver +
+      throw cage::Error(CAGE_INTERNAL, "card " + bus_id + " has no ports after its driver " + kDflDriver +
                                            " was bound; the kernel's log says why");
     call.sleep(kPollInterval);
   }

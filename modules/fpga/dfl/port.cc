@@ -11,12 +11,15 @@
 #include "modules/common/pci_function.h"
 #include "modules/fpga/bitstream/uuid.h"
 #include "modules/fpga/dfl/engine.h"
+#include "modules/fpga/dfl/user_clock.h"
 #include "modules/fpga/holders.h"
 #include "modules/fpga/inventory.h"
 #include "modules/fpga/nodes.h"
 
 namespace cardcage::fpga {
 namespace {
+
+constexpr const char* kLent = "a claim holds the port as a virtual function";
 
 Identity port_identity(const DflCard& card, const DflPort& port) {
   const std::string number = std::to_string(port.number);
@@ -37,6 +40,7 @@ Port::Port(const Tools& tools, const DflCard& card, const DflPort& port)
 std::string Port::interface_id() const { return card_.shell ? card_.shell->interface_id : std::string(); }
 
 Function Port::function() const {
+  if (port_.is_lent) return {.id = {}, .why = kLent};
   const hardware::Reading id = hardware::read_attribute(port_.folder / "afu_id");
   if (id.error == EBUSY)
     return {.id = {},
@@ -54,11 +58,23 @@ std::string Port::why_not_programmable() const { return fpga::why_not_programmab
 bool Port::is_being_programmed() const { return card_.engine && is_programming(*card_.engine); }
 
 void Port::describe(cage::Device& device) const {
-  describe_card(card_, device);
+  describe_card(tools_.node, card_, device);
   device.attribute("portId", port_.number);
 }
 
-void Port::require_fit(const Entry& bitstream) const { fpga::require_fit(card_, bitstream); }
+void Port::require_fit(const Entry& bitstream) const {
+  fpga::require_fit(card_, bitstream);
+  if (!port_.is_lent) require_clock(tools_, card_, port_, bitstream);
+}
+
+bool Port::has_clock(const cage::Call& call, const Entry& bitstream) const {
+  const auto wanted = clock_for(bitstream);
+  return !wanted || UserClock(tools_, card_, port_, identity().id).suits(call, *wanted);
+}
+
+void Port::set_clock(const cage::Call& call, const Entry& bitstream) const {
+  if (const auto wanted = clock_for(bitstream)) UserClock(tools_, card_, port_, identity().id).set(call, *wanted);
+}
 
 void Port::program(const cage::Call& call, const Entry& bitstream) const {
   program_region(call, tools_, card_, port_.number, identity().id, bitstream);
@@ -66,7 +82,8 @@ void Port::program(const cage::Call& call, const Entry& bitstream) const {
 
 // With several ports, binding the driver anew would take the others from who uses them.
 bool Port::is_kept_disabled() const {
-  return card_.engine && card_.ports.size() == 1 && hardware::read_attribute(port_.folder / "afu_id").error == EBUSY;
+  return card_.engine && !port_.is_lent && card_.ports.size() == 1 &&
+         hardware::read_attribute(port_.folder / "afu_id").error == EBUSY;
 }
 
 void Port::require_revivable(const cage::Call& call) const {
@@ -80,6 +97,7 @@ bool Port::revive(const cage::Call& call) const {
 }
 
 void Port::reset(const cage::Call& call) const {
+  if (port_.is_lent) throw_held(CAGE_FAILED_PRECONDITION, kLent);
   cage::Ioctl reset;
   reset.device = identity().id;
   reset.path = tools_.node.devfs / port_.node;
@@ -92,8 +110,11 @@ void Port::reset(const cage::Call& call) const {
   }
 }
 
+std::string Port::why_not_resettable() const { return port_.is_lent ? kLent : std::string(); }
+
 // Takes no process of the daemon, unlike reset(): the kernel does not let an open wait for the hardware.
 void Port::require_idle(const cage::Call& call) const {
+  if (port_.is_lent) throw_held(CAGE_FAILED_PRECONDITION, kLent);
   const std::filesystem::path node = tools_.node.devfs / port_.node;
   const int descriptor = ::open(node.c_str(), O_RDWR | O_EXCL | O_CLOEXEC);
   if (descriptor >= 0)
@@ -105,21 +126,37 @@ void Port::require_idle(const cage::Call& call) const {
 }
 
 void Port::throw_held(cage_status status, const std::string& why) const {
-  const std::string holders = holders_of(tools_.node.procfs, "/dev/" + port_.node);
+  const std::string holders = port_.is_lent ? std::string() : holders_of(tools_.node.procfs, "/dev/" + port_.node);
   throw cage::Error(status, "port " + std::to_string(port_.number) + " of card " + card_.bus_id +
                                 " cannot be reset: " + why + (holders.empty() ? "" : "; it is open in " + holders));
 }
 
 void Port::clear_errors(const cage::Call& call) const {
+  if (port_.is_lent) return;
   clear_error_file(call, tools_, identity().id, port_.folder / "errors/errors");
   if (card_.ports.size() == 1) clear_engine_errors(call, tools_, card_, identity().id);
+}
+
+std::vector<unsigned> Port::ports_to_lend() const {
+  const auto refuse = [&](const char* why) {
+    throw cage::Error(CAGE_FAILED_PRECONDITION,
+                      "device '" + identity().id + "' cannot be given as a virtual function: " + why);
+  };
+  if (!card_.engine) refuse("it is on one already");
+  if (card_.ports.size() > 1)
+    refuse("the ports of a card become virtual functions together; ask for the card as a whole");
+  return {port_.number};
 }
 
 void Port::add_to(cage::Edit edit, const Entry* /*loaded*/) const {
   edit.device_node(node_of("/dev/" + port_.node, numbers_of(port_.folder)));
 }
 
-void describe_card(const DflCard& card, cage::Device& device) {
+void describe_card(const hardware::Node& node, const DflCard& card, cage::Device& device) {
+  if (const auto hash = root_entry_hash(node, card.physical.empty() ? card.bus_id : card.physical)) {
+    device.attribute("signedOnly", !hash->empty());
+    if (!hash->empty()) device.attribute("rootEntryHash", *hash);
+  }
   if (!card.shell) return;
   if (const auto shell = read_shell(*card.shell))
     device.attribute("shellId", shell->id).attribute("shellVersion", cage::Version{shell->version});

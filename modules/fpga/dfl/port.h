@@ -16,12 +16,16 @@ class Port final : public Target {
   std::string why_not_programmable() const override;
   void describe(cage::Device& device) const override;
   void require_fit(const Entry& bitstream) const override;
+  bool has_clock(const cage::Call& call, const Entry& bitstream) const override;
+  void set_clock(const cage::Call& call, const Entry& bitstream) const override;
   void program(const cage::Call& call, const Entry& bitstream) const override;
   void require_revivable(const cage::Call& call) const override;
   bool revive(const cage::Call& call) const override;
   void reset(const cage::Call& call) const override;
+  std::string why_not_resettable() const override;
   void require_idle(const cage::Call& call) const override;
   void clear_errors(const cage::Call& call) const override;
+  std::vector<unsigned> ports_to_lend() const override;
   void add_to(cage::Edit edit, const Entry* loaded) const override;
 
  private:
@@ -34,6 +38,6 @@ class Port final : public Target {
 };
 
 // Adds what all targets of the card have in common.
-void describe_card(const DflCard& card, cage::Device& device);
+void describe_card(const hardware::Node& node, const DflCard& card, cage::Device& device);
 
 }  // namespace cardcage::fpga

@@ -41,7 +41,7 @@ Function VirtualFunction::function() const {
 
 std::string VirtualFunction::why_not_programmable() const { return kWholeCard; }
 
-void VirtualFunction::describe(cage::Device& device) const { describe_card(card_, device); }
+void VirtualFunction::describe(cage::Device& device) const { describe_card(tools_.node, card_, device); }
 
 void VirtualFunction::require_fit(const Entry& bitstream) const {
   throw cage::Error(CAGE_FAILED_PRECONDITION,
@@ -50,19 +50,22 @@ void VirtualFunction::require_fit(const Entry& bitstream) const {
 
 void VirtualFunction::program(const cage::Call&, const Entry& bitstream) const { require_fit(bitstream); }
 
-// A VFIO group is opened by one process at a time, so an attempt tells whether somebody has it. The kernel resets a
-// function when its last descriptor is closed; this reset is for what was never opened.
-void VirtualFunction::reset(const cage::Call& call) const {
-  const std::string group = hardware::iommu_group_of(tools_.node.sysfs, identity().bus_id);
-  const int descriptor = ::open((tools_.node.devfs / "vfio" / group).c_str(), O_RDWR | O_CLOEXEC);
+// A VFIO group is opened by one process at a time, so an attempt tells whether a process has it.
+void require_unused(const Tools& tools, const std::string& bus_id) {
+  const std::string group = hardware::iommu_group_of(tools.node.sysfs, bus_id);
+  const int descriptor = ::open((tools.node.devfs / "vfio" / group).c_str(), O_RDWR | O_CLOEXEC);
   const int error = descriptor < 0 ? errno : 0;
   if (descriptor >= 0) ::close(descriptor);
-  if (error != 0 && error != ENOENT) {
-    const std::string holders = holders_of(tools_.node.procfs, "/dev/vfio/" + group);
-    throw cage::Error(CAGE_FAILED_PRECONDITION,
-                      "virtual function " + identity().bus_id + " cannot be reset: /dev/vfio/" + group + ": " +
-                          std::strerror(error) + (holders.empty() ? "" : ", it is open in " + holders));
-  }
+  if (error == 0 || error == ENOENT) return;
+  const std::string holders = holders_of(tools.node.procfs, "/dev/vfio/" + group);
+  throw cage::Error(CAGE_FAILED_PRECONDITION, "virtual function " + bus_id + " cannot be reset: /dev/vfio/" + group +
+                                                  ": " + std::strerror(error) +
+                                                  (holders.empty() ? "" : ", it is open in " + holders));
+}
+
+// The kernel resets a function when its last descriptor is closed; this reset is for what was never opened.
+void VirtualFunction::reset(const cage::Call& call) const {
+  require_unused(tools_, identity().bus_id);
   if (!why_not_resettable().empty()) return;
   cage::FileWrite write;
   write.device = identity().id;

@@ -6,6 +6,9 @@
 
 namespace cardcage::fpga {
 
+// Throws FAILED_PRECONDITION, with the holder, while a process has the VFIO group of the function open.
+void require_unused(const Tools& tools, const std::string& bus_id);
+
 class VirtualFunction final : public Target {
  public:
   // `bus_id` is that of the virtual function. With `is_part`, whoever gets it gets the others of the card, too.

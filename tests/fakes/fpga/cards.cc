@@ -165,6 +165,18 @@ Card kria() {
   return card;
 }
 
+Card with_virtual_functions(Card card) {
+  const PciFunction first = card.functions.front();
+  for (unsigned number = 1; number <= card.dfl.value().ports.size(); ++number) {
+    PciFunction made =
+        function(with_function(card.address, number), first.device + 1, first.subsystem_device, "dfl-pci");
+    made.virtual_function = true;
+    card.functions.push_back(made);
+  }
+  card.total_virtual_functions = static_cast<unsigned>(card.dfl->ports.size());
+  return card;
+}
+
 Card wedged(Card card) {
   card.dfl.value().interface_id = kAllOnes;
   for (Port& port : card.dfl->ports) {

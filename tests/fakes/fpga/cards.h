@@ -39,6 +39,18 @@ struct PciFunction {
   bool config_lost = false;  // config space reads as ones
 };
 
+// The user clock of a port: a PLL and a counter, which measures one of its outputs at a time.
+struct Clock {
+  unsigned high_khz = 312500, low_khz = 156250;
+  bool locked = true, counts_high = false;
+  std::uint64_t command = 0;  // that was written last to userclk_freqcmd
+  unsigned version = 3;       // of the registers, 1 on early cards
+  // Ports of later revisions have a feature device: with the attribute `frequency` of the OFS kernel, or with registers
+  // alone, as mainline Linux has it (uio_dfl).
+  bool has_driver = true;
+  unsigned feature_revision = 0;  // 1: Agilex
+};
+
 struct Port {
   unsigned id = 0;
   std::optional<std::string> afu_id;  // 32 hex digits; none: the file is absent, as on the PF of an OFS card
@@ -49,7 +61,7 @@ struct Port {
   // How often it has been disabled; the kernel counts, and enables the port when nothing is left.
   unsigned disabled = 0;
   bool released = false;  // by FME_PORT_RELEASE
-  std::uint64_t clock_command = 0;
+  Clock clock;
   unsigned regions = 1;  // 2 with signal tap
   unsigned resets = 0;
 };
@@ -146,6 +158,8 @@ Card u250(const std::string& address = "0000:65:00.0", int numa_node = 0);
 // A Kria SoM: class/fpga_manager only.
 Card kria();
 
+// Can have a virtual function for each of its ports, at .1 and so on, which no driver but dfl-pci takes by itself.
+Card with_virtual_functions(Card card);
 // Its shell has crashed: every id reads as ones.
 Card wedged(Card card);
 

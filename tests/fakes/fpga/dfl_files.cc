@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include "tests/fakes/fpga/tree.h"
 
@@ -77,24 +78,64 @@ void add_port_errors(Tree& tree, const std::string& folder, Port& port) {
             fmt::format("0x{:016x}{:016x}\n", port.malformed_high, port.malformed_low));
 }
 
-void add_clock(Tree& tree, const Card& card, const std::string& folder, Port& port) {
-  const auto set = [&port](std::string_view text) {
+// The registers of the first user clocks. The PLL's own registers, behind userclk_freqcmd, are not modelled: a command
+// is acknowledged with its sequence number.
+void add_clock_registers(Tree& tree, const std::string& folder, Clock& clock) {
+  constexpr std::uint64_t kLocked = 1ull << 60, kSequence = 3ull << 48, kHigh = 1ull << 32;
+  const auto set = [](std::string_view text, const std::function<void(std::uint64_t)>& take) {
     const auto value = kernel_number(text);
-    if (!value) return EINVAL;
-    port.clock_command = *value;
-    return 0;
+    if (value) take(*value);
+    return value ? 0 : EINVAL;
   };
+  tree.file(folder + "/userclk_freqcmd", "",
+            [&clock, set](std::string_view text) {
+              return set(text, [&clock](std::uint64_t value) { clock.command = value; });
+            })
+      .mode = 0200;
+  tree.file(folder + "/userclk_freqcntrcmd", "",
+            [&clock, set](std::string_view text) {
+              return set(text, [&clock](std::uint64_t value) { clock.counts_high = (value & kHigh) != 0; });
+            })
+      .mode = 0200;
+  tree.file(folder + "/userclk_freqsts", hex((clock.command & kSequence) | (clock.locked ? kLocked : 0)));
+  tree.file(folder + "/userclk_freqcntrsts", hex(std::uint64_t{clock.version} << 60 | (clock.counts_high ? kHigh : 0) |
+                                                 (clock.counts_high ? clock.high_khz : clock.low_khz) / 10));
+}
+
+// The divisor of a counter: high and low times, or none.
+unsigned divisor_of(std::uint32_t counter) {
+  constexpr std::uint32_t kBypass = 1u << 16;
+  return (counter & kBypass) != 0 ? 1 : (counter >> 8 & 0xff) + (counter & 0xff);
+}
+
+// As the driver intel-dfl-iopll takes a struct pll_config.
+int set_frequency(Clock& clock, std::string_view bytes) {
+  struct {
+    std::uint32_t khz, m, n, c1, c0, filter, charge_pump, ripple_cap;
+  } config{};
+  constexpr std::uint32_t kReferenceKhz = 100000, kLeastKhz = 1000, kMostKhz = 600000;
+  if (bytes.size() != sizeof config) return EINVAL;
+  std::memcpy(&config, bytes.data(), sizeof config);
+  if (config.khz < kLeastKhz || config.khz > kMostKhz) return EINVAL;
+  const std::uint32_t oscillator = kReferenceKhz / divisor_of(config.n) * divisor_of(config.m);
+  clock.low_khz = oscillator / divisor_of(config.c1);
+  clock.high_khz = oscillator / divisor_of(config.c0);
+  return 0;
+}
+
+void add_clock(Tree& tree, const Card& card, const std::string& folder, Port& port) {
   if (port.revision == 0) {
-    for (const char* name : {"userclk_freqcmd", "userclk_freqcntrcmd"})
-      tree.file(folder + "/" + name, "", set).mode = 0200;
-    tree.file(folder + "/userclk_freqsts", hex(port.clock_command));
-    tree.file(folder + "/userclk_freqcntrsts", hex(0));
+    add_clock_registers(tree, folder, port.clock);
     return;
   }
   const unsigned number = card.number(fmt::format("dfl_dev/{}", port.id));
   const std::string feature = fmt::format("{}/dfl_dev.{}", folder, number);
   add_feature(tree, feature, number, kTypePort, kFeatureUserClock);
-  tree.file(feature + "/userclk/frequency", hex(port.clock_command), set);
+  Clock& clock = port.clock;
+  if (!clock.has_driver) return;
+  tree.file(feature + "/feature_rev", fmt::format("0x{:x}\n", clock.feature_revision));
+  tree.file(feature + "/userclk/frequency", fmt::format("{} {}\n", clock.low_khz, clock.high_khz),
+            [&clock](std::string_view bytes) { return set_frequency(clock, bytes); });
 }
 
 void add_port(Tree& tree, const Machine& machine, Card& card, const std::string& base, Port& port) {
@@ -158,10 +199,12 @@ void add_bmc(Tree& tree, Card& card, const std::string& fme) {
   const std::string update = fmt::format("{}/{}-sec-update.{}.auto", chip, board, number);
   for (const char* key : {"sr", "pr", "bmc"}) {
     tree.file(fmt::format("{}/security/{}_root_entry_hash", update, key),
-              bmc.root_entry_hash.empty() ? "hash not programmed\n" : "0x" + bmc.root_entry_hash + "\n");
+              (bmc.root_entry_hash.empty() ? "hash not programmed" : bmc.root_entry_hash) + "\n");
     tree.file(fmt::format("{}/security/{}_canceled_csks", update, key), "\n");
   }
   tree.file(update + "/security/flash_count", "4\n");
+  tree.link(fmt::format("sys/bus/platform/drivers/intel-m10bmc-sec-update/{}-sec-update.{}.auto", board, number),
+            update);
 }
 
 void add_fme(Tree& tree, const Machine& machine, Card& card, const std::string& base) {
