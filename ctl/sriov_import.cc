@@ -19,12 +19,14 @@ constexpr const char* kDefaultPrefix = "intel.com";
 // Reads one object, or a list of which one must match. Returns no table if none can be converted.
 Select read_selectors(SettingMap& resource) {
   const GivenNode given = resource.any("selectors");
-  if (!given) return Select(1);
+  if (!given) {
+    resource.record().error(
+        resource.place(), "the plugin ends at a resource without selectors; write \"selectors\": {} for every device");
+    return Select(1);
+  }
   if (given->value->kind != YamlNode::Kind::kList) return import_selectors(resource.map("selectors"));
   if (given->value->items.empty()) {
-    resource.record().error(*given,
-                            "the plugin refuses an empty list; write selectors, or leave the key out for every "
-                            "device");
+    resource.record().error(*given, "the plugin refuses an empty list; write selectors, or {} for every device");
     return Select(1);
   }
   Select select;
@@ -42,18 +44,23 @@ Select with_driver(Select select) {
 }
 
 // Corrects the case of setting names: the plugin is written in Go, whose JSON ignores it.
-void correct_names(YamlNode& node) {
+void correct_names(YamlNode& node, ImportRecord& record) {
   static constexpr std::array kNames{"resourceList",    "resourceName",   "resourcePrefix", "deviceType", "selectors",
                                      "excludeTopology", "additionalInfo", "vendors",        "devices",    "drivers",
                                      "pciAddresses",    "acpiIndexes",    "linkTypes",      "pfNames",    "rootDevices",
                                      "isRdma",          "ddpProfiles",    "pKeys",          "vdpaType",   "auxTypes",
                                      "needVhostNet"};
-  for (YamlNode& item : node.items) correct_names(item);
+  for (YamlNode& item : node.items) correct_names(item, record);
   for (YamlMember& member : node.members) {
     const auto* const known = std::ranges::find_if(
         kNames, [&](std::string_view name) { return boost::algorithm::iequals(name, member.name); });
-    if (known != kNames.end() && node.find(*known) == nullptr) member.name = *known;
-    if (member.name != "additionalInfo") correct_names(member.value);
+    if (known != kNames.end() && member.name != *known) {
+      if (node.find(*known) != nullptr)
+        record.error(member.position,
+                     fmt::format("'{}' and '{}' are one key for the plugin; remove one", member.name, *known));
+      member.name = *known;
+    }
+    if (member.name != "additionalInfo") correct_names(member.value, record);
   }
 }
 
@@ -187,7 +194,7 @@ ImportDraft import_sriov(const YamlNode& document, const std::string& chosen, Im
     return import_sriov(*inner, "", record);
   }
   YamlNode corrected = document;
-  correct_names(corrected);
+  correct_names(corrected, record);
   if (corrected.find("resourceList") == nullptr) {
     record.error(document.position,
                  "this file has no resourceList; import the plugin's ConfigMap (kubectl get configmap -o yaml), or the "
