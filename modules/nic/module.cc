@@ -9,6 +9,7 @@
 #include "modules/nic/link_watch.h"
 #include "modules/nic/nic.h"
 #include "modules/nic/settings.h"
+#include "modules/nic/vf_config.h"
 
 namespace cardcage::nic {
 namespace {
@@ -38,7 +39,8 @@ class Module final : public cage::Module {
                             "reset virtual functions when their claim ends (FLR); needs the key writes"),
       cage::Option::text("vfio_driver", "vfio-pci", "the kernel's driver for functions that containers drive"),
   };
-  static constexpr cage::Schema declared_schemas[] = {cage::Schema::of<kFields>(kApiVersion, kKind)};
+  static constexpr cage::Schema declared_schemas[] = {cage::Schema::of<kFields>(kApiVersion, kKind).by_default(),
+                                                      cage::Schema::of<kVfFields>(kVfApiVersion, kVfKind)};
 
   Module(const cage::Call&, cage::Host host, const cage::Values& options)
       : host_(host),
