@@ -34,6 +34,7 @@ OptionDeclaration declaration_of(const admin::v1::Option& option) {
   declaration.required = option.required();
   declaration.class_only = option.class_only();
   declaration.quantity = option.quantity();
+  declaration.objects = option.objects();
   declaration.choices.assign(option.choices().begin(), option.choices().end());
   declaration.min = option.min();
   declaration.max = option.max();
@@ -47,6 +48,7 @@ DeclaredParams declared_by(const admin::v1::Module& module) {
     schema.api_version = params.api_version();
     schema.kind = params.kind();
     schema.raw = params.raw();
+    schema.is_default = params.is_default();
     for (const admin::v1::Option& field : params.fields()) schema.fields.push_back(declaration_of(field));
   }
   return declared;

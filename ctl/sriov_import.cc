@@ -19,12 +19,14 @@ constexpr const char* kDefaultPrefix = "intel.com";
 // Reads one object, or a list of which one must match. Returns no table if none can be converted.
 Select read_selectors(SettingMap& resource) {
   const GivenNode given = resource.any("selectors");
-  if (!given) return Select(1);
+  if (!given) {
+    resource.record().error(
+        resource.place(), "the plugin ends at a resource without selectors; write \"selectors\": {} for every device");
+    return Select(1);
+  }
   if (given->value->kind != YamlNode::Kind::kList) return import_selectors(resource.map("selectors"));
   if (given->value->items.empty()) {
-    resource.record().error(*given,
-                            "the plugin refuses an empty list; write selectors, or leave the key out for every "
-                            "device");
+    resource.record().error(*given, "the plugin refuses an empty list; write selectors, or {} for every device");
     return Select(1);
   }
   Select select;
@@ -42,18 +44,23 @@ Select with_driver(Select select) {
 }
 
 // Corrects the case of setting names: the plugin is written in Go, whose JSON ignores it.
-void correct_names(YamlNode& node) {
+void correct_names(YamlNode& node, ImportRecord& record) {
   static constexpr std::array kNames{"resourceList",    "resourceName",   "resourcePrefix", "deviceType", "selectors",
                                      "excludeTopology", "additionalInfo", "vendors",        "devices",    "drivers",
                                      "pciAddresses",    "acpiIndexes",    "linkTypes",      "pfNames",    "rootDevices",
                                      "isRdma",          "ddpProfiles",    "pKeys",          "vdpaType",   "auxTypes",
                                      "needVhostNet"};
-  for (YamlNode& item : node.items) correct_names(item);
+  for (YamlNode& item : node.items) correct_names(item, record);
   for (YamlMember& member : node.members) {
     const auto* const known = std::ranges::find_if(
         kNames, [&](std::string_view name) { return boost::algorithm::iequals(name, member.name); });
-    if (known != kNames.end() && node.find(*known) == nullptr) member.name = *known;
-    if (member.name != "additionalInfo") correct_names(member.value);
+    if (known != kNames.end() && member.name != *known) {
+      if (node.find(*known) != nullptr)
+        record.error(member.position,
+                     fmt::format("'{}' and '{}' are one key for the plugin; remove one", member.name, *known));
+      member.name = *known;
+    }
+    if (member.name != "additionalInfo") correct_names(member.value, record);
   }
 }
 
@@ -97,7 +104,7 @@ class Rules {
                         "the kubelet is told the NUMA nodes of the devices, and may align pods with them");
     if (const GivenNode info = resource.any("additionalInfo"))
       record_.say(Fate::kNoCounterpart, *info,
-                  "containers get no PCIDEVICE_ variable that ends in _INFO, which has it");
+                  "the PCIDEVICE_ variables that end in _INFO do not contain it");
     return select;
   }
 
@@ -139,14 +146,9 @@ ImportDraft import_list(SettingMap document, ImportRecord& record) {
                     {{"[node]", {{"name = \"$NODE_NAME\"", ""}}}}};
   Rules rules(record);
   for (SettingMap& resource : document.maps("resourceList")) rules.add(std::move(resource));
-  const GivenNode list = document.any("resourceList");
   document.finish();
   std::vector<TomlTable> tables = rules.take_tables();
   if (tables.empty()) return draft;
-  if (list)
-    record.say(Fate::kNote, *list,
-               "containers get PCIDEVICE_ variables with the addresses of their devices, and none that end in _INFO; "
-               "change programs that read these");
   draft.tables.push_back({"[[module]]", {{"name = \"nic\"", ""}, {"path = \"libcardcage_nic.so\"", ""}}});
   std::ranges::move(tables, std::back_inserter(draft.tables));
   return draft;
@@ -187,7 +189,7 @@ ImportDraft import_sriov(const YamlNode& document, const std::string& chosen, Im
     return import_sriov(*inner, "", record);
   }
   YamlNode corrected = document;
-  correct_names(corrected);
+  correct_names(corrected, record);
   if (corrected.find("resourceList") == nullptr) {
     record.error(document.position,
                  "this file has no resourceList; import the plugin's ConfigMap (kubectl get configmap -o yaml), or the "

@@ -26,11 +26,15 @@ std::string lower(std::string text) {
   return text;
 }
 
-// Returns "0x8086" for "8086", as the kernel writes ids.
-std::string id_of(const std::string& text) {
-  const std::string id = lower(text);
-  return id.starts_with("0x") ? id : "0x" + id;
-}
+// Form of the node's own values, with which the plugin compares a text as it is written.
+struct Form {
+  const char* pattern;
+  const char* name;
+};
+constexpr Form kIds{"[0-9a-f][0-9a-f][0-9a-f][0-9a-f]", "four hexadecimal digits in lower case, such as 15b3"};
+constexpr Form kAddresses{"*[0-9a-f][0-9a-f][0-9a-f][0-9a-f]:[0-9a-f][0-9a-f]:[01][0-9a-f].[0-7]",
+                          "full addresses in lower case, such as 0000:3b:0a.0"};
+constexpr Form kDrivers{"*", "names of drivers"};
 
 // Returns a pattern that matches only this text.
 std::string exact(std::string_view text) {
@@ -98,12 +102,12 @@ class Selectors {
   explicit Selectors(SettingMap settings) : settings_(std::move(settings)), record_(settings_.record()) {}
 
   Select read() {
-    add_values("vendors", "attributes.vendor", id_of);
-    add_values("devices", "attributes.device", id_of);
-    add_drivers();
-    add_values("pciAddresses", "pci", [](const std::string& address) { return exact(lower(address)); });
+    add_values("vendors", "attributes.vendor", kIds, "0x");
+    add_values("devices", "attributes.device", kIds, "0x");
+    add_values("drivers", "attributes.driver", kDrivers);
+    add_values("pciAddresses", "pci", kAddresses);
     add_acpi_indexes();
-    add_values("linkTypes", "attributes.encapsulation", exact);
+    add_link_types();
     add_functions("pfNames", "attributes.pfName");
     add_functions("rootDevices", "attributes.pfPciAddress");
     add_rdma();
@@ -127,6 +131,11 @@ class Selectors {
     if (given->value.empty()) record_.say(Fate::kNotNeeded, *given, "empty");
     if (std::ranges::find(given->value, "") != given->value.end())
       record_.error(*given, "a value is empty; write what it is to select, or remove it");
+    for (const YamlNode& item : settings_.any(key)->value->items)
+      if (!item.quoted && number_of<std::int64_t>(item.text))
+        record_.error(*given, fmt::format("the plugin leaves a resource out that has the number {} here; write it in "
+                                          "quotes",
+                                          item.text));
     return given->value.empty() ? std::nullopt : std::move(given);
   }
 
@@ -147,25 +156,27 @@ class Selectors {
     select_ = std::move(narrowed);
   }
 
-  template <class Translate>
-  void add_values(std::string_view key, const char* condition, const Translate& translate) {
+  void add_values(std::string_view key, const char* condition, const Form& form, const char* prefix = "") {
     const auto given = texts(key);
     if (!given) return;
     std::vector<SelectValue> values;
-    for (const std::string& value : given->value) values.emplace_back(translate(value));
-    demand(*given, {{{condition, std::move(values)}}});
-    record_.say(Fate::kTranslated, *given);
+    for (const std::string& value : given->value) {
+      if (matches_glob(form.pattern, value))
+        values.emplace_back(prefix + exact(value));
+      else
+        record_.say(
+            Fate::kNote, *given,
+            fmt::format("'{}' selects no device, as in the plugin, which compares it with {}", value, form.name));
+    }
+    demand_one(*given, condition, std::move(values));
   }
 
-  void add_drivers() {
-    add_values("drivers", "attributes.driver", exact);
-    const auto given = settings_.texts("drivers");
-    for (const char* driver : {"igb_uio", "uio_pci_generic"})
-      if (given && std::ranges::find(given->value, driver) != given->value.end())
-        record_.say(Fate::kNoCounterpart, *given,
-                    fmt::format("containers get no /dev/uioN for functions with the driver {}; bind them to vfio-pci, "
-                                "and write that driver",
-                                driver));
+  // Each device must have one of these values.
+  void demand_one(const GivenTexts& given, const char* condition, std::vector<SelectValue> values) {
+    Select choices;
+    if (!values.empty()) choices.push_back({{condition, std::move(values)}});
+    demand(given, choices);
+    record_.say(Fate::kTranslated, given);
   }
 
   void add_acpi_indexes() {
@@ -174,11 +185,27 @@ class Selectors {
     std::vector<SelectValue> values;
     for (const std::string& value : given->value) {
       const auto number = number_of<std::uint32_t>(value);
-      if (!number) record_.error(*given, fmt::format("'{}' is not a number; write one like \"101\"", value));
+      if (!number || std::to_string(*number) != value)
+        record_.error(*given,
+                      fmt::format("'{}' is not a number as the kernel writes it; write one like \"101\"", value));
       values.emplace_back(static_cast<std::int64_t>(number.value_or(0)));
     }
-    demand(*given, {{{"attributes.acpiIndex", std::move(values)}}});
-    record_.say(Fate::kTranslated, *given);
+    demand_one(*given, "attributes.acpiIndex", std::move(values));
+  }
+
+  void add_link_types() {
+    const auto given = texts("linkTypes");
+    if (!given) return;
+    std::vector<SelectValue> values;
+    for (const std::string& value : given->value) {
+      if (value == "ether" || value == "infiniband")
+        values.emplace_back(value);
+      else
+        record_.say(
+            Fate::kNoCounterpart, *given,
+            fmt::format("'{}' selects no device: the links that can be selected are ether and infiniband", value));
+    }
+    demand_one(*given, "attributes.encapsulation", std::move(values));
   }
 
   void add_rdma() {

@@ -93,9 +93,12 @@ enum { CAGE_OPTION_REQUIRED = 1u << 0,   /* no default: must be given */
                                             that family a change needs a new instance */
        CAGE_OPTION_CLASS_ONLY = 1u << 3, /* since 0.3, of a parameter: a DeviceClass may give it,
                                             a ResourceClaim may not */
-       CAGE_OPTION_QUANTITY = 1u << 4 }; /* since 0.3, of a parameter, STRING or MAP: amounts as
+       CAGE_OPTION_QUANTITY = 1u << 4,   /* since 0.3, of a parameter, STRING or MAP: amounts as
                                             Kubernetes writes them, "4Gi", 1e9 or 1000. The module
                                             gets the whole number, rounded up: "4294967296" */
+       CAGE_OPTION_OBJECTS = 1u << 5 };  /* since 0.3, of a parameter, LIST: an item may be an object
+                                            whose members are strings, integers or booleans. The
+                                            module gets it as lines "NAME=VALUE\n", sorted by name */
 typedef struct cage_option {
   uint32_t struct_size;
   uint32_t type;
@@ -113,9 +116,11 @@ typedef struct cage_option {
                                       any */
 } cage_option;
 
-enum { CAGE_SCHEMA_WHOLE = 1u << 0 };   /* since 0.3: of several documents the last one counts alone,
+enum { CAGE_SCHEMA_WHOLE = 1u << 0,     /* since 0.3: of several documents the last one counts alone,
                                             and not field by field. Of the others only the types are
                                             checked, not choices and ranges */
+       CAGE_SCHEMA_DEFAULT = 1u << 1 }; /* since 0.3: documents that name neither apiVersion nor kind
+                                            are of this kind, the only such one of the module */
 /* since 0.3: one kind of parameters [R19]. If a class or a claim names requests for them, all devices
  * of these must take the kind. Without requests they are for those of the claim that take it. */
 typedef struct cage_params_schema {

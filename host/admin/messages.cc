@@ -67,6 +67,7 @@ void fill(wire::Option& message, const OptionDeclaration& declared) {
   message.set_live(declared.live);
   message.set_class_only(declared.class_only);
   message.set_quantity(declared.quantity);
+  message.set_objects(declared.objects);
   message.mutable_choices()->Add(declared.choices.begin(), declared.choices.end());
   message.set_min(declared.min);
   message.set_max(declared.max);
@@ -78,6 +79,7 @@ void fill(wire::ParamsSchema& message, const ParamsSchema& schema) {
   for (const auto& declared : schema.fields) fill(*message.add_fields(), declared);
   message.mutable_device_kinds()->Add(schema.device_kinds.begin(), schema.device_kinds.end());
   message.set_raw(schema.raw);
+  message.set_is_default(schema.is_default);
 }
 
 void fill_value(wire::Option& message, const OptionValues& values) {

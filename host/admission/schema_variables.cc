@@ -131,6 +131,11 @@ void add_sum(std::vector<CelVariable>& variables, const std::string& name, std::
 }  // namespace
 
 std::string names_kind(const ParamsSchema& schema) {
+  if (schema.is_default) {
+    ParamsSchema named = schema;
+    named.is_default = false;
+    return fmt::format("(!('apiVersion' in o.value) && !('kind' in o.value)) || ({})", names_kind(named));
+  }
   const std::string version = fmt::format("o.value.?apiVersion.orValue('') == {}", cel_string(schema.api_version)),
                     kind = fmt::format("o.value.?kind.orValue('') == {}", cel_string(schema.kind));
   if (schema.api_version.empty()) return schema.kind.empty() ? "true" : kind;

@@ -68,7 +68,19 @@ ValueRule duration_rule(const OptionDeclaration& declaration) {
           fmt::format("a duration from {} to {}", least, most)};
 }
 
+// Leaves the names of members to the module.
+ValueRule objects_rule(const OptionDeclaration& declaration) {
+  const std::string members = fmt::format(
+      "s.all(k, k != '' && !k.matches({}) && (type(s[k]) == int || type(s[k]) == bool || "
+      "(type(s[k]) == string && !s[k].matches({}))))",
+      cel_string("[\\x00-\\x1f\\x7f=]"), cel_string(kControlCharacter));
+  return {fmt::format("type(v) == list{} && v.all(s, (type(s) == string && {}) || (type(s) == map && {}))",
+                      size_rule(declaration, "v.size()"), text_rule(declaration, "s"), members),
+          fmt::format("a list of {} and objects", counted(declaration, "strings"))};
+}
+
 ValueRule list_rule(const OptionDeclaration& declaration) {
+  if (declaration.objects) return objects_rule(declaration);
   return {fmt::format("type(v) == list{} && v.all(s, type(s) == string && {})", size_rule(declaration, "v.size()"),
                       text_rule(declaration, "s")),
           fmt::format("a list of {}{}", counted(declaration, "strings"),

@@ -36,8 +36,10 @@ std::string_view expected_name(OptionType type) {
 
 std::unexpected<Error> wrong_type(const OptionDeclaration& declaration, const OptionValue& written) {
   const bool is_amount = declaration.quantity && declaration.type == OptionType::kString;
-  return fail(Code::kInvalidArgument, "is {}, expected {}", type_name(written),
-              is_amount ? kAnAmount : expected_name(declaration.type));
+  const std::string_view expected = declaration.objects ? "a list of strings and objects"
+                                    : is_amount         ? kAnAmount
+                                                        : expected_name(declaration.type);
+  return fail(Code::kInvalidArgument, "is {}, expected {}", type_name(written), expected);
 }
 
 bool is_bounded(const OptionDeclaration& declaration) { return declaration.min != 0 || declaration.max != 0; }

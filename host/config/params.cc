@@ -43,11 +43,60 @@ Status choose(Schemas& schemas, const json::object& object, std::string_view nam
               known.size() > 1 ? nearest_hint(written, known) : "");
 }
 
+// Returns the schema that the document names, or the default schema for a document without names.
+Result<const ParamsSchema*> schema_for(const ModuleIdentity& identity, const json::object& object) {
+  const auto fallback = std::ranges::find_if(identity.schemas, &ParamsSchema::is_default);
+  if (fallback != identity.schemas.end() && !object.contains("apiVersion") && !object.contains("kind"))
+    return &*fallback;
+  Schemas schemas;
+  for (const ParamsSchema& schema : identity.schemas) schemas.push_back(&schema);
+  if (auto chosen = choose(schemas, object, "apiVersion", &ParamsSchema::api_version); !chosen)
+    return std::unexpected(chosen.error());
+  if (auto chosen = choose(schemas, object, "kind", &ParamsSchema::kind); !chosen)
+    return std::unexpected(chosen.error());
+  return schemas.front();
+}
+
 // Returns the text of a string, or of a number where the field is an amount.
 std::optional<std::string> text_of(const OptionDeclaration& field, const json::value& given) {
   if (given.is_string()) return std::string(given.as_string());
   if (field.quantity && given.is_number()) return json::serialize(given);
   return std::nullopt;
+}
+
+// Returns an object in a list as lines "NAME=VALUE\n", sorted by name.
+Result<std::string> to_lines(const OptionDeclaration& field, const json::object& given) {
+  std::map<std::string, std::string> lines;
+  for (const auto& member : given) {
+    const std::string name(member.key());
+    const std::string where = field.secret ? "a member" : "'" + printable(name, kQuotedParameter) + "'";
+    if (name.empty() || !is_line(name) || name.find('=') != std::string::npos)
+      return fail(Code::kInvalidArgument, "has an object with {}, which is no name", where);
+    const json::value& value = member.value();
+    if (!value.is_string() && !value.is_bool() && !value.is_int64())
+      return fail(Code::kInvalidArgument, "has {} under {} of an object, expected a string, an integer or a boolean",
+                  type_name(value), where);
+    std::string text = value.is_string() ? std::string(value.as_string()) : json::serialize(value);
+    if (!is_line(text)) return fail(Code::kInvalidArgument, "has more than one line under {} of an object", where);
+    lines[name] = std::move(text);
+  }
+  std::string text;
+  for (const auto& [name, value] : lines) text += name + "=" + value + "\n";
+  return text;
+}
+
+Result<OptionValue> to_list(const OptionDeclaration& field, const json::array& given) {
+  std::vector<std::string> items;
+  for (const json::value& item : given) {
+    const bool is_object = item.is_object() && field.objects;
+    if (!item.is_string() && !is_object)
+      return fail(Code::kInvalidArgument, "is a list with {}, expected strings{}", type_name(item),
+                  field.objects ? " and objects" : "");
+    auto text = is_object ? to_lines(field, item.as_object()) : std::string(item.as_string());
+    if (!text) return std::unexpected(text.error());
+    items.push_back(std::move(*text));
+  }
+  return OptionValue(std::move(items));
 }
 
 Result<TextMap> to_map(const OptionDeclaration& field, const json::object& given) {
@@ -68,16 +117,12 @@ Result<OptionValue> to_value(const OptionDeclaration& field, const json::value& 
   if (auto text = text_of(field, given)) return OptionValue(std::move(*text));
   if (given.is_bool()) return OptionValue(given.as_bool());
   if (given.is_int64()) return OptionValue(given.as_int64());
-  if (given.is_array() && std::ranges::all_of(given.as_array(), [](const auto& item) { return item.is_string(); })) {
-    std::vector<std::string> items;
-    for (const auto& item : given.as_array()) items.emplace_back(item.as_string());
-    return OptionValue(std::move(items));
-  }
+  if (given.is_array() && field.type != OptionType::kList) return OptionValue(std::vector<std::string>());
+  if (given.is_array()) return to_list(field, given.as_array());
   if (given.is_number()) return fail(Code::kInvalidArgument, "is not an integer of 64 bits");
   if (given.is_object() && field.type != OptionType::kMap) return OptionValue(TextMap());
   if (given.is_object()) return to_map(field, given.as_object());
-  return fail(Code::kInvalidArgument, "is {}, which no parameter can be",
-              given.is_null() ? "null" : "a list with other values than strings");
+  return fail(Code::kInvalidArgument, "is null, which no parameter can be");
 }
 
 // Reads the members of nested objects into the fields that they are declared as: {"a": {"b": 1}} is field "a.b".
@@ -174,16 +219,12 @@ Result<DecodedParams> decode_params(const ModuleIdentity& identity, ConfigSource
   const auto object = parse_parameters(text);
   if (!object) return std::unexpected(object.error());
   if (identity.schemas.empty()) return DecodedParams{};
-  Schemas schemas;
-  for (const ParamsSchema& schema : identity.schemas) schemas.push_back(&schema);
-  if (auto chosen = choose(schemas, *object, "apiVersion", &ParamsSchema::api_version); !chosen)
-    return std::unexpected(chosen.error());
-  if (auto chosen = choose(schemas, *object, "kind", &ParamsSchema::kind); !chosen)
-    return std::unexpected(chosen.error());
-  if (schemas.front()->raw) return DecodedParams{schemas.front(), {}, {}};
-  FieldsReader reader(identity.id, *schemas.front(), source);
+  const auto schema = schema_for(identity, *object);
+  if (!schema) return std::unexpected(schema.error());
+  if ((*schema)->raw) return DecodedParams{*schema, {}, {}};
+  FieldsReader reader(identity.id, **schema, source);
   if (auto read = reader.read(*object, ""); !read) return std::unexpected(read.error());
-  return DecodedParams{schemas.front(), std::move(reader.values), std::move(reader.flaw)};
+  return DecodedParams{*schema, std::move(reader.values), std::move(reader.flaw)};
 }
 
 bool takes(const ParamsSchema& schema, std::string_view device_kind) {

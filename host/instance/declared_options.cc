@@ -12,8 +12,9 @@ namespace {
 
 constexpr std::size_t kMaxDeclarations = 128, kMaxChoices = 64, kMaxHelp = 256, kMaxSchemas = 16, kMaxKinds = 64,
                       kMaxSchemaName = 128;
-constexpr std::uint32_t kFlags =
-    CAGE_OPTION_REQUIRED | CAGE_OPTION_SECRET | CAGE_OPTION_LIVE | CAGE_OPTION_CLASS_ONLY | CAGE_OPTION_QUANTITY;
+constexpr std::uint32_t kFlags = CAGE_OPTION_REQUIRED | CAGE_OPTION_SECRET | CAGE_OPTION_LIVE | CAGE_OPTION_CLASS_ONLY |
+                                 CAGE_OPTION_QUANTITY | CAGE_OPTION_OBJECTS;
+constexpr std::uint32_t kSchemaFlags = CAGE_SCHEMA_WHOLE | CAGE_SCHEMA_DEFAULT;
 
 enum class Use : std::uint8_t { kOption, kParam };
 
@@ -38,6 +39,8 @@ Status check_consistency(const OptionDeclaration& declaration) {
   if (declaration.quantity && declaration.type != OptionType::kMap &&
       (declaration.type != OptionType::kString || has_choices || has_bounds))
     return fail(Code::kInvalidArgument, "CAGE_OPTION_QUANTITY is for maps, and for strings without choices and bounds");
+  if (declaration.objects && (declaration.type != OptionType::kList || has_choices))
+    return fail(Code::kInvalidArgument, "CAGE_OPTION_OBJECTS is for lists without choices");
   if (declaration.min > declaration.max)
     return fail(Code::kInvalidArgument, "min {} is above max {}", declaration.min, declaration.max);
   if (declaration.required && !declaration.default_text.empty())
@@ -54,6 +57,7 @@ Status check_use(const OptionDeclaration& declaration, Use use) {
     return fail(Code::kInvalidArgument, "CAGE_OPTION_MAP is for parameters: declare a list of strings");
   if (declaration.class_only) return fail(Code::kInvalidArgument, "CAGE_OPTION_CLASS_ONLY is for parameters: drop it");
   if (declaration.quantity) return fail(Code::kInvalidArgument, "CAGE_OPTION_QUANTITY is for parameters: drop it");
+  if (declaration.objects) return fail(Code::kInvalidArgument, "CAGE_OPTION_OBJECTS is for parameters: drop it");
   return {};
 }
 
@@ -82,6 +86,7 @@ Result<OptionDeclaration> copy_declaration(const cage_option* given, Use use) {
   declaration.live = (option->flags & CAGE_OPTION_LIVE) != 0;
   declaration.class_only = (option->flags & CAGE_OPTION_CLASS_ONLY) != 0;
   declaration.quantity = (option->flags & CAGE_OPTION_QUANTITY) != 0;
+  declaration.objects = (option->flags & CAGE_OPTION_OBJECTS) != 0;
   declaration.min = option->min;
   declaration.max = option->max;
 
@@ -177,13 +182,14 @@ Result<ParamsSchema> copy_schema(const cage_params_schema* given) {
     if (auto checked = check_field(field); !checked) return within(checked.error(), "'{}'", *kind);
   auto kinds = copy_kinds(*schema, *kind);
   if (!kinds) return within(kinds.error(), "'{}'", *kind);
-  if (const std::uint32_t unknown = schema->flags & ~std::uint32_t{CAGE_SCHEMA_WHOLE}; unknown != 0)
+  if (const std::uint32_t unknown = schema->flags & ~kSchemaFlags; unknown != 0)
     return fail(Code::kInvalidArgument, "'{}' has the unknown flags 0x{:x} [R16]", *kind, unknown);
   return ParamsSchema{.api_version = std::move(*api_version),
                       .kind = std::move(*kind),
                       .fields = std::move(*fields),
                       .device_kinds = std::move(*kinds),
-                      .whole = (schema->flags & CAGE_SCHEMA_WHOLE) != 0};
+                      .whole = (schema->flags & CAGE_SCHEMA_WHOLE) != 0,
+                      .is_default = (schema->flags & CAGE_SCHEMA_DEFAULT) != 0};
 }
 
 // `params` as a schema. A module with names and without fields reads the text itself.
@@ -220,9 +226,13 @@ Result<std::vector<ParamsSchema>> copy_schemas(const cage_module& table) {
   for (const cage_params_schema* one : *given) {
     auto schema = copy_schema(one);
     if (!schema) return within(schema.error(), "entry {} of schemas", schemas.size());
-    for (const ParamsSchema& other : schemas)
+    for (const ParamsSchema& other : schemas) {
       if (other.api_version == schema->api_version && other.kind == schema->kind)
         return fail(Code::kInvalidArgument, "schemas has {} {} twice", schema->api_version, schema->kind);
+      if (other.is_default && schema->is_default)
+        return fail(Code::kInvalidArgument, "{} and {} both have CAGE_SCHEMA_DEFAULT: drop one", other.kind,
+                    schema->kind);
+    }
     schemas.push_back(std::move(*schema));
   }
   return schemas;

@@ -18,6 +18,7 @@ struct OptionDeclaration {
   std::string name;  // the name of a parameter may be a path: "sharing.mpsConfig.threads"
   OptionType type = OptionType::kString;
   bool required = false, secret = false, live = false, class_only = false, quantity = false;
+  bool objects = false;  // items of the list may be objects
   std::string default_text;
   std::string help;
   std::vector<std::string> choices;
@@ -32,6 +33,7 @@ struct ParamsSchema {
   std::vector<std::string> device_kinds;  // device kinds that take it; empty = all
   bool raw = false;                       // no fields: the module reads the text itself
   bool whole = false;                     // only the last document counts
+  bool is_default = false;                // takes documents that name neither apiVersion nor kind
 };
 
 // Durations are held in nanoseconds.

@@ -27,6 +27,7 @@ static void write(const std::vector<OptionDeclaration>& from, Declarations& to) 
     out.set_live(declaration.live);
     out.set_class_only(declaration.class_only);
     out.set_quantity(declaration.quantity);
+    out.set_objects(declaration.objects);
     out.set_default_text(declaration.default_text);
     out.set_help(declaration.help);
     write(declaration.choices, *out.mutable_choices());
@@ -46,6 +47,7 @@ static std::vector<OptionDeclaration> read(const Declarations& from) {
                             .live = in.live(),
                             .class_only = in.class_only(),
                             .quantity = in.quantity(),
+                            .objects = in.objects(),
                             .default_text = in.default_text(),
                             .help = in.help(),
                             .choices = read(in.choices()),
@@ -78,6 +80,7 @@ static void write(const std::vector<ParamsSchema>& from, google::protobuf::Repea
     write(schema.device_kinds, *out.mutable_device_kinds());
     out.set_raw(schema.raw);
     out.set_whole(schema.whole);
+    out.set_is_default(schema.is_default);
   }
 }
 
@@ -89,7 +92,8 @@ static std::vector<ParamsSchema> read(const google::protobuf::RepeatedPtrField<w
                        .fields = read(in.fields()),
                        .device_kinds = read(in.device_kinds()),
                        .raw = in.raw(),
-                       .whole = in.whole()});
+                       .whole = in.whole(),
+                       .is_default = in.is_default()});
   return schemas;
 }
 

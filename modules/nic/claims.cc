@@ -342,6 +342,11 @@ std::vector<KeptInterface> Claims::keep_interfaces(const cage::Claim& claim, cag
     const Settings settings = settings_of(allocation);
     if (settings.mode == Mode::kRdma) require_shared_rdma(node_, allocation.device());
     if (settings.mode != Mode::kKernel || allocation.admin()) continue;
+    if (settings.moved_by_multus) {  // the plugin has it already if the call is repeated
+      if (const auto present = read_interface(node_, allocation.device()))
+        require_unused(host_, NodeLinks(policy_.choice), allocation.device(), present->netdev.name);
+      continue;
+    }
     KeptInterface kept = keep_interface(allocation, known);
     if (kept.netdev.name.empty()) {
       if (settings.configures_interface() || !settings.mac.empty())

@@ -84,6 +84,8 @@ void report_devices(const Inventory& inventory, const hardware::Node& node, cons
   for (const Nic& nic : inventory.nics) {
     cage::Device device(nic.id, nic.type);
     device.name(nic.name).attribute("type", nic.type).attribute("rdma", !nic.rdma.empty());
+    device.attribute("virtual", nic.bus_id.empty());
+    if (!nic.physical.empty()) device.attribute("isSriovVf", true);
     if (!nic.rdma.empty()) device.attribute("rdmaDevice", nic.rdma.front().filename().native());
     if (nic.netdev) describe(*nic.netdev, device);
     if (!nic.bus_id.empty()) {

@@ -9,6 +9,7 @@
 #include "modules/nic/link_watch.h"
 #include "modules/nic/nic.h"
 #include "modules/nic/settings.h"
+#include "modules/nic/vf_config.h"
 
 namespace cardcage::nic {
 namespace {
@@ -40,7 +41,8 @@ class Module final : public cage::Module {
       cage::Option::boolean("vfio_without_iommu", "false",
                             "give functions that no IOMMU keeps from the node's memory, too (VFIO's noiommu mode)"),
   };
-  static constexpr cage::Schema declared_schemas[] = {cage::Schema::of<kFields>(kApiVersion, kKind)};
+  static constexpr cage::Schema declared_schemas[] = {cage::Schema::of<kFields>(kApiVersion, kKind).by_default(),
+                                                      cage::Schema::of<kVfFields>(kVfApiVersion, kVfKind)};
 
   Module(const cage::Call&, cage::Host host, const cage::Values& options)
       : host_(host),

@@ -1,11 +1,13 @@
 #include "modules/nic/settings.h"
 
-#include <linux/if_link.h>
-
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
+
+#include "modules/nic/given_values.h"
+#include "modules/nic/route_objects.h"
+#include "modules/nic/vf_config.h"
 
 namespace cardcage::nic {
 namespace {
@@ -40,11 +42,16 @@ bool is_mac(std::string_view text) {
 
 template <class Parsed>
 std::vector<Parsed> parse_all(const cage::Values& values, const char* field,
-                              std::optional<Parsed> (*parse)(std::string_view), const char* remedy) {
+                              std::optional<Parsed> (*parse)(std::string_view), const char* remedy,
+                              Parsed (*parse_object)(std::string_view, const std::string&) = nullptr) {
   std::vector<Parsed> all;
-  for (const std::string_view text : values.list(field)) {
-    auto parsed = parse(text);
-    if (!parsed) refuse(field, text, remedy);
+  for (const std::string_view item : values.list(field)) {
+    if (parse_object != nullptr && is_object(item)) {
+      all.push_back(parse_object(item, std::string(field) + "[" + std::to_string(all.size()) + "]"));
+      continue;
+    }
+    auto parsed = parse(item);
+    if (!parsed) refuse(field, item, remedy);
     all.push_back(std::move(*parsed));
   }
   return all;
@@ -53,14 +60,6 @@ std::vector<Parsed> parse_all(const cage::Values& values, const char* field,
 Mode mode_of(std::string_view text) {
   if (text == "Vfio") return Mode::kVfio;
   return text == "Rdma" ? Mode::kRdma : Mode::kKernel;
-}
-
-std::optional<std::uint32_t> given_number(const cage::Values& values, const char* field) {
-  return values.given(field) ? std::optional(static_cast<std::uint32_t>(values.integer(field))) : std::nullopt;
-}
-
-std::optional<bool> given_boolean(const cage::Values& values, const char* field) {
-  return values.given(field) ? std::optional(values.boolean(field)) : std::nullopt;
 }
 
 // Eight bytes, as a MAC address has six. Subnet managers take neither none nor all bits set.
@@ -81,21 +80,15 @@ std::optional<std::uint64_t> given_guid(const cage::Values& values, const char* 
 }
 
 VfSettings vf_settings_of(const cage::Values& values) {
-  VfSettings vf{.vlan = given_number(values, field::kVlan),
-                .qos = given_number(values, field::kVlanQos),
-                .link_state = {},
-                .min_rate = given_number(values, field::kMinTxRate),
-                .max_rate = given_number(values, field::kMaxTxRate),
-                .spoof_check = given_boolean(values, field::kSpoofCheck),
-                .trust = given_boolean(values, field::kTrust),
-                .node_guid = given_guid(values, field::kNodeGuid),
-                .port_guid = given_guid(values, field::kPortGuid)};
-  if (!values.given(field::kLinkState)) return vf;
-  const std::string_view state = values.text(field::kLinkState);
-  vf.link_state = state == "auto"     ? IFLA_VF_LINK_STATE_AUTO
-                  : state == "enable" ? IFLA_VF_LINK_STATE_ENABLE
-                                      : IFLA_VF_LINK_STATE_DISABLE;
-  return vf;
+  return {.vlan = given_number(values, field::kVlan),
+          .qos = given_number(values, field::kVlanQos),
+          .link_state = given_link_state(values, field::kLinkState),
+          .min_rate = given_number(values, field::kMinTxRate),
+          .max_rate = given_number(values, field::kMaxTxRate),
+          .spoof_check = given_boolean(values, field::kSpoofCheck),
+          .trust = given_boolean(values, field::kTrust),
+          .node_guid = given_guid(values, field::kNodeGuid),
+          .port_guid = given_guid(values, field::kPortGuid)};
 }
 
 std::optional<std::uint64_t> locked_memory_of(const cage::Values& values) {
@@ -104,33 +97,58 @@ std::optional<std::uint64_t> locked_memory_of(const cage::Values& values) {
   return mib == 0 ? std::nullopt : std::optional(static_cast<std::uint64_t>(mib) << 20);
 }
 
+// A gateway may be reachable by another route of the claim, so those without one come first.
+std::vector<Route> in_order(const std::vector<Route>& routes) {
+  std::vector<Route> ordered;
+  for (const bool with_gateway : {false, true})
+    std::ranges::copy_if(routes, std::back_inserter(ordered),
+                         [&](const Route& route) { return route.gateway.has_value() == with_gateway; });
+  return ordered;
+}
+
+Settings settings_of_nic_config(const cage::Values& values) {
+  return {.mode = mode_of(values.text(field::kMode)),
+          .vhost_net = values.boolean(field::kVhostNet),
+          .moved_by_runtime = values.text(field::kMovedBy) == "Runtime",
+          .moved_by_multus = values.text(field::kMovedBy) == "Multus",
+          .locked_memory = locked_memory_of(values),
+          .name = std::string(values.text(field::kName)),
+          .mac = std::string(values.text(field::kMac)),
+          .mtu = static_cast<std::uint32_t>(values.integer(field::kMtu)),
+          .inherits = values.given(field::kIpam) ? values.text(field::kIpam) == "Inherit"
+                                                 : values.list(field::kAddresses).empty(),
+          .addresses = parse_all<Address>(values, field::kAddresses, parse_with_length,
+                                          "write \"10.1.2.3/24\", with the length of its prefix"),
+          .routes = in_order(parse_all<Route>(
+              values, field::kRoutes, parse_route,
+              "write \"10.0.0.0/8 via 10.1.2.1\" or \"default via 10.1.2.1 table 100 metric 10\", with a destination "
+              "without bits beyond its prefix",
+              route_of_object)),
+          .rules = parse_all<Rule>(values, field::kRules, parse_rule, "write \"from 10.1.2.3 table 100 priority 1000\"",
+                                   rule_of_object),
+          .vf = vf_settings_of(values)};
+}
+
+// Refuses a name that the kernel would refuse only once the interface moves.
+void check_name(const std::string& name, const char* name_field) {
+  if (!is_interface_name(name)) refuse(name_field, name, "a name has no '/', ':', '%' and no spaces");
+  if (std::ranges::find(kReserved, name) != kReserved.end())
+    throw cage::Error(CAGE_INVALID_ARGUMENT,
+                      std::string(name_field) + ": the kernel reserves the name '" + name + "'; choose another one");
+}
+
 }  // namespace
 
 Settings settings_of(const cage::Allocation& allocation) {
   if (!allocation.has_params()) return {};
   const cage::Values values = allocation.params();
-  Settings settings{
-      .mode = mode_of(values.text(field::kMode)),
-      .vhost_net = values.boolean(field::kVhostNet),
-      .moved_by_runtime = values.text(field::kMovedBy) == "Runtime",
-      .locked_memory = locked_memory_of(values),
-      .name = std::string(values.text(field::kName)),
-      .mac = std::string(values.text(field::kMac)),
-      .mtu = static_cast<std::uint32_t>(values.integer(field::kMtu)),
-      .inherits =
-          values.given(field::kIpam) ? values.text(field::kIpam) == "Inherit" : values.list(field::kAddresses).empty(),
-      .addresses = parse_all<Address>(values, field::kAddresses, parse_with_length,
-                                      "write \"10.1.2.3/24\", with the length of its prefix"),
-      .routes = parse_all<Route>(values, field::kRoutes, parse_route,
-                                 "write \"10.0.0.0/8 via 10.1.2.1\" or \"default via 10.1.2.1 table 100 "
-                                 "metric 10\", with a destination without bits beyond its prefix"),
-      .rules = parse_all<Rule>(values, field::kRules, parse_rule, "write \"from 10.1.2.3 table 100 priority 1000\""),
-      .vf = vf_settings_of(values)};
-  if (!is_interface_name(settings.name))
-    refuse(field::kName, settings.name, "a name has no '/', ':', '%' and no spaces");
-  if (std::ranges::find(kReserved, settings.name) != kReserved.end())
-    throw cage::Error(CAGE_INVALID_ARGUMENT, std::string(field::kName) + ": the kernel reserves the name '" +
-                                                 settings.name + "'; choose another one");
+  if (values.kind() == kVfKind) {
+    Settings settings = settings_of_vf_config(values);
+    check_name(settings.name, vf_field::kIfName);
+    return settings;
+  }
+  Settings settings = settings_of_nic_config(values);
+  check_name(settings.name, field::kName);
   if (!settings.mac.empty() && !is_mac(settings.mac)) refuse(field::kMac, settings.mac, "write \"02:00:00:00:00:01\"");
   if (settings.mtu != 0 && settings.mtu < kMinMtu)
     refuse(field::kMtu, std::to_string(settings.mtu), "an MTU has 68 bytes at least");
@@ -141,6 +159,10 @@ Settings settings_of(const cage::Allocation& allocation) {
     throw cage::Error(CAGE_INVALID_ARGUMENT,
                       "a container runtime moves an interface as it is: leave out interface.movedBy, or the MTU, the "
                       "addresses, routes and rules");
+  if (settings.moved_by_multus && settings.configures_interface())
+    throw cage::Error(CAGE_INVALID_ARGUMENT,
+                      "a CNI plugin names and configures the interface: leave out interface.movedBy, or the name, the "
+                      "MTU, the addresses, routes and rules");
   return settings;
 }
 

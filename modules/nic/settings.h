@@ -26,7 +26,7 @@ inline constexpr std::int64_t kMinMtu = 68, kMaxMtu = 65535, kMaxList = 64, kMax
                               kMaxRate = 10'000'000, kUnlimited = -1, kMaxLockedMiB = 1 << 24;
 
 inline constexpr cage_str kModes[] = {CAGE_LIT("Kernel"), CAGE_LIT("Rdma"), CAGE_LIT("Vfio")};
-inline constexpr cage_str kMovers[] = {CAGE_LIT("Cardcage"), CAGE_LIT("Runtime")};
+inline constexpr cage_str kMovers[] = {CAGE_LIT("Cardcage"), CAGE_LIT("Runtime"), CAGE_LIT("Multus")};
 inline constexpr cage_str kIpamModes[] = {CAGE_LIT("Inherit"), CAGE_LIT("Claim")};
 inline constexpr cage_str kLinkStates[] = {CAGE_LIT("auto"), CAGE_LIT("enable"), CAGE_LIT("disable")};
 inline constexpr cage::Option kFields[] = {
@@ -42,7 +42,7 @@ inline constexpr cage::Option kFields[] = {
     cage::Option::text(
         field::kMovedBy, "Cardcage",
         "Cardcage: for all containers of the pod. Runtime: the container runtime moves it, for pods with "
-        "one container that is not started again (CDI netDevices)")
+        "one container that is not started again (CDI netDevices). Multus: a CNI plugin that Multus calls")
         .one_of(kMovers),
     cage::Option::text(field::kName, "", "its name in the pod; empty: as on the node").range(0, 15),
     cage::Option::integer(field::kMtu, "0", "its MTU in the pod, bytes; 0: as on the node").range(0, kMaxMtu),
@@ -52,8 +52,12 @@ inline constexpr cage::Option kFields[] = {
                        "Inherit: it takes along its addresses, routes and neighbours of the node. Claim: it has those "
                        "of the claim alone, which is the default if the claim names addresses")
         .one_of(kIpamModes),
-    cage::Option::list(field::kRoutes, "[]", "routes through it: [\"10.0.0.0/8 via 10.1.2.1\"]").range(0, kMaxList),
-    cage::Option::list(field::kRules, "[]", "rules of the pod: [\"from 10.1.2.3 table 100\"]").range(0, kMaxList),
+    cage::Option::list(field::kRoutes, "[]", "routes through it: [\"10.0.0.0/8 via 10.1.2.1\"]")
+        .range(0, kMaxList)
+        .objects(),
+    cage::Option::list(field::kRules, "[]", "rules of the pod: [\"from 10.1.2.3 table 100\"]")
+        .range(0, kMaxList)
+        .objects(),
     cage::Option::integer(field::kVlan, "0", "the VLAN that the card puts its frames into; 0: none")
         .range(0, kMaxVlan)
         .class_only(),
@@ -89,7 +93,7 @@ enum class Mode { kKernel, kRdma, kVfio };
 struct Settings {
   Mode mode = Mode::kKernel;
   bool vhost_net = false;
-  bool moved_by_runtime = false;
+  bool moved_by_runtime = false, moved_by_multus = false;
   std::optional<std::uint64_t> locked_memory = UINT64_MAX;  // bytes; nothing: as the runtime sets it
   std::string name, mac;                                    // empty: as on the node
   std::uint32_t mtu = 0;                                    // 0: as on the node
@@ -99,7 +103,7 @@ struct Settings {
   std::vector<Rule> rules;
   VfSettings vf;
 
-  bool moves_interface() const { return mode == Mode::kKernel && !moved_by_runtime; }
+  bool moves_interface() const { return mode == Mode::kKernel && !moved_by_runtime && !moved_by_multus; }
   // Beside its MAC address, which a card can give to a virtual function, whoever drives that.
   bool configures_interface() const { return !name.empty() || configures_network(); }
   // What a container runtime does not do when it moves an interface.

@@ -46,12 +46,13 @@ TEST_P(Sdk, TheTableListsWhatTheClassDeclaresAndOverrides) {
   EXPECT_EQ(view(schema.kind), "Everything");
   ASSERT_EQ(schema.device_kind_count, 1U);
   EXPECT_EQ(view(schema.device_kinds[0]), "gpu");
-  ASSERT_EQ(schema.field_count, 3U);
+  ASSERT_EQ(schema.field_count, 4U);
   EXPECT_EQ(view(schema.fields[1]->name), "limits.memory");
   EXPECT_EQ(schema.fields[1]->type, std::uint32_t{CAGE_OPTION_MAP});
   EXPECT_EQ(schema.fields[1]->flags, std::uint32_t{CAGE_OPTION_QUANTITY});
   EXPECT_EQ(schema.fields[2]->flags, std::uint32_t{CAGE_OPTION_CLASS_ONLY});
-  EXPECT_EQ(schema.flags, 0U);
+  EXPECT_EQ(schema.fields[3]->flags, std::uint32_t{CAGE_OPTION_OBJECTS});
+  EXPECT_EQ(schema.flags, std::uint32_t{CAGE_SCHEMA_DEFAULT});
   EXPECT_EQ(table->schemas[1]->flags, std::uint32_t{CAGE_SCHEMA_WHOLE});
   EXPECT_EQ(view(table->schemas[1]->kind), "Little");
   EXPECT_EQ(table->schemas[1]->device_kind_count, 0U);

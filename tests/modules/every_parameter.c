@@ -14,7 +14,9 @@ static const cage_option text = {FIELD("text", STRING)}, code = {FIELD("code", S
                          count = {FIELD("count", INT)}, level = {FIELD("level", INT), .min = -5, .max = 5},
                          strict = {FIELD("strict", BOOL)}, pause = {FIELD("pause", DURATION)},
                          timeout = {FIELD("timeout", DURATION), .min = SECOND, .max = 3600 * SECOND},
-                         names = {FIELD("names", LIST)}, pairs = {FIELD("pairs", LIST), .min = 1, .max = 2},
+                         names = {FIELD("names", LIST)},
+                         routes = {FIELD("routes", LIST), .flags = CAGE_OPTION_OBJECTS, .max = 2},
+                         pairs = {FIELD("pairs", LIST), .min = 1, .max = 2},
                          tints = {FIELD("tints", LIST), ONE_OF(colours)}, labels = {FIELD("labels", MAP)},
                          limits = {FIELD("limits", MAP), .min = 1, .max = 2},
                          nested = {FIELD("in.true.namespace", INT), .min = 1, .max = 8},
@@ -22,8 +24,9 @@ static const cage_option text = {FIELD("text", STRING)}, code = {FIELD("code", S
                          clock = {FIELD("clocks.maxMhz", INT), .flags = CAGE_OPTION_CLASS_ONLY, .max = 5000},
                          quota = {FIELD("quota.shares", INT), .flags = CAGE_OPTION_CLASS_ONLY | CAGE_OPTION_REQUIRED};
 
-static const cage_option* const every_field[] = {&text,    &code,  &mode,  &token, &count,  &level,  &strict, &pause,
-                                                 &timeout, &names, &pairs, &tints, &labels, &limits, &nested, &clock};
+static const cage_option* const every_field[] = {&text,   &code,   &mode,    &token,  &count,  &level,
+                                                 &strict, &pause,  &timeout, &names,  &routes, &pairs,
+                                                 &tints,  &labels, &limits,  &nested, &clock};
 static const cage_option* const needy_fields[] = {&needed, &quota};
 static const cage_option* const other_fields[] = {&level};
 

@@ -45,12 +45,13 @@ TEST_P(NicDiscovery, ACardIsADeviceWithItsInterface) {
   const Device card = device("nic-0000-41-00-0");
   EXPECT_EQ(card.id, kOther);
   EXPECT_EQ(card.pci_bus_id, kOther);
-  EXPECT_THAT(attributes_of(card),
-              IsSupersetOf<std::string>({"type=pf", "ifName=enp65s0", "mac=52:54:00:12:34:56", "mtu=1500", "state=up",
-                                         "speedMbps=1000", "encapsulation=ether", "alias=rack 7", "driver=igb",
-                                         "vendor=0x8086", "device=0x10c9", "acpiIndex=101"}));
+  EXPECT_THAT(attributes_of(card), IsSupersetOf<std::string>(
+                                       {"type=pf", "virtual=false", "ifName=enp65s0", "mac=52:54:00:12:34:56",
+                                        "mtu=1500", "state=up", "speedMbps=1000", "encapsulation=ether", "alias=rack 7",
+                                        "driver=igb", "vendor=0x8086", "device=0x10c9", "acpiIndex=101"}));
   EXPECT_FALSE(flag(card, "rdma"));
   EXPECT_FALSE(flag(card, "vfio")) << "it has no IOMMU group";
+  EXPECT_FALSE(card.attributes.contains("isSriovVf"));
 }
 
 TEST_P(NicDiscovery, VirtualFunctionsTakeThePlaceOfTheirCard) {
@@ -59,9 +60,9 @@ TEST_P(NicDiscovery, VirtualFunctionsTakeThePlaceOfTheirCard) {
   ASSERT_TRUE(start());
   ASSERT_THAT(names(), ElementsAre("nic-0000-01-10-0", "nic-0000-01-10-2"));
   const Device first = device("nic-0000-01-10-0"), second = device("nic-0000-01-10-2");
-  EXPECT_THAT(attributes_of(first),
-              IsSupersetOf<std::string>({"type=vf", "pfName=enp1s0", "pfPciAddress=" + kCard, "vfIndex=0",
-                                         "ifName=enp1s0v0", "driver=igbvf", "iommuGroup=8"}));
+  EXPECT_THAT(attributes_of(first), IsSupersetOf<std::string>({"type=vf", "isSriovVf=true", "virtual=false",
+                                                               "pfName=enp1s0", "pfPciAddress=" + kCard, "vfIndex=0",
+                                                               "ifName=enp1s0v0", "driver=igbvf", "iommuGroup=8"}));
   EXPECT_TRUE(flag(first, "vfio"));
   EXPECT_THAT(attributes_of(second), IsSupersetOf<std::string>({"type=vf", "vfIndex=1"}));
   EXPECT_THAT(attributes_of(second), Not(Contains(HasSubstr("ifName="))));

@@ -61,6 +61,8 @@ struct Option {
   constexpr Option class_only() const { return with(CAGE_OPTION_CLASS_ONLY); }
   // Makes a text or map parameter one of amounts as Kubernetes writes them: 4Gi. The value is the whole number.
   constexpr Option quantity() const { return with(CAGE_OPTION_QUANTITY); }
+  // Lets items of a list parameter be objects. Each comes as lines "NAME=VALUE\n", sorted by name.
+  constexpr Option objects() const { return with(CAGE_OPTION_OBJECTS); }
 
  private:
   constexpr Option(std::uint32_t type, std::string_view name, std::string_view initial, std::string_view help)
@@ -113,6 +115,12 @@ struct Schema {
   constexpr Schema whole() const {
     Schema changed = *this;
     changed.raw.flags |= CAGE_SCHEMA_WHOLE;
+    return changed;
+  }
+  // Makes it the kind of documents that name neither apiVersion nor kind.
+  constexpr Schema by_default() const {
+    Schema changed = *this;
+    changed.raw.flags |= CAGE_SCHEMA_DEFAULT;
     return changed;
   }
 };

@@ -73,6 +73,11 @@ impl Declared {
         self.with(raw::CAGE_OPTION_QUANTITY)
     }
 
+    /// Lets items of a list parameter be objects. Each comes as lines `NAME=VALUE\n`, sorted by name.
+    pub const fn objects(self) -> Declared {
+        self.with(raw::CAGE_OPTION_OBJECTS)
+    }
+
     const fn with(mut self, flag: u32) -> Declared {
         self.0.flags |= flag;
         self
@@ -120,6 +125,11 @@ impl Schema {
     /// Lets the last of several documents count alone, instead of field by field.
     pub const fn whole(mut self) -> Schema {
         self.0.flags |= raw::CAGE_SCHEMA_WHOLE;
+        self
+    }
+    /// Makes it the kind of documents that name neither apiVersion nor kind.
+    pub const fn by_default(mut self) -> Schema {
+        self.0.flags |= raw::CAGE_SCHEMA_DEFAULT;
         self
     }
 }

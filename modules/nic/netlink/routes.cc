@@ -43,13 +43,6 @@ bool read_address(const std::string& text, std::optional<Address>& address) {
   return address.has_value();
 }
 
-// The kernel takes no route whose destination has bits beyond its prefix.
-bool is_network(const Address& address) {
-  for (std::size_t bit = address.prefix; bit < address.size() * 8; ++bit)
-    if ((address.bytes[bit / 8] >> (7 - bit % 8) & 1) != 0) return false;
-  return true;
-}
-
 void put(nlmsghdr& message, std::uint16_t type, const std::optional<Address>& address) {
   if (address) mnl_attr_put(&message, type, address->size(), address->bytes.data());
 }
@@ -65,6 +58,12 @@ void add_once(Add add) {
 }
 
 }  // namespace
+
+bool is_network(const Address& address) {
+  for (std::size_t bit = address.prefix; bit < address.size() * 8; ++bit)
+    if ((address.bytes[bit / 8] >> (7 - bit % 8) & 1) != 0) return false;
+  return true;
+}
 
 std::optional<Route> parse_route(std::string_view text) {
   const std::vector<std::string> words = words_of(text);

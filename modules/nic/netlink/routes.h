@@ -21,6 +21,8 @@ struct Route {
   friend bool operator==(const Route&, const Route&) = default;
 };
 std::optional<Route> parse_route(std::string_view text);
+// Whether it has no bits beyond its prefix, as the kernel demands of a destination.
+bool is_network(const Address& address);
 // Does nothing if there is such a route already. Throws std::system_error.
 void add_route(NetlinkSocket& socket, std::uint32_t index, const Route& route);
 

@@ -36,6 +36,7 @@ const FIELDS: &[&Declared] = &[
     &Declared::text("mode", "fast", "a mode"),
     &Declared::map("limits.memory", "by container").range(0, 4).quantity(),
     &Declared::integer("limits.clock", "0", "in MHz").class_only(),
+    &Declared::list("routes", "[]", "of the pod").objects(),
 ];
 const GPUS: &[Choice] = &[Choice::new("gpu")];
 
@@ -252,7 +253,7 @@ impl Module for Everything {
         &Declared::text("token", "", "a password").secret(),
     ];
     const SCHEMAS: &'static [&'static Schema] = &[
-        &Schema::new("test/v1", "Everything", FIELDS).devices(GPUS),
+        &Schema::new("test/v1", "Everything", FIELDS).devices(GPUS).by_default(),
         &Schema::new("test/v1", "Little", &[&Declared::boolean("quiet", "false", "less noise")]).whole(),
     ];
     const CAUSES: &'static [&'static Cause] =

@@ -49,11 +49,12 @@ class Everything final : public cage::Module {
       cage::Option::text("mode", "fast", "a mode"),
       cage::Option::map("limits.memory", "by container").range(0, 4).quantity(),
       cage::Option::integer("limits.clock", "0", "in MHz").class_only(),
+      cage::Option::list("routes", "[]", "of the pod").objects(),
   };
   static constexpr cage::Option little_fields[] = {cage::Option::boolean("quiet", "false", "less noise")};
   static constexpr cage_str gpus[] = {CAGE_LIT("gpu")};
   static constexpr cage::Schema declared_schemas[] = {
-      cage::Schema::of<fields>("test/v1", "Everything").devices(gpus),
+      cage::Schema::of<fields>("test/v1", "Everything").devices(gpus).by_default(),
       cage::Schema::of<little_fields>("test/v1", "Little").whole(),
   };
   static constexpr auto heat = cage::gauge("temperature_celsius", "of the hottest sensor");

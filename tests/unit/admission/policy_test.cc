@@ -107,6 +107,17 @@ TEST_F(PolicyTest, AnAmountIsANumberOrAQuantityOfKubernetes) {
                     HasSubstr("'.limits must be an object with amounts as values'")));
 }
 
+TEST_F(PolicyTest, ADocumentWithoutNamesIsJudgedAsTheDefaultKind) {
+  ParamsSchema any = schema("AnyConfig", {field("a")});
+  any.is_default = true;
+  make({{"gpu", {schema("GpuConfig", {field("b")}), any}}});
+  const std::string is_any =
+      "(!('apiVersion' in o.value) && !('kind' in o.value)) || (o.value.?apiVersion.orValue('') == 'x/v1' && "
+      "o.value.?kind.orValue('') == 'AnyConfig')";
+  EXPECT_EQ(expressions["kind2"], "variables.entries.filter(o, " + is_any + ")");
+  EXPECT_THAT(expressions["unknownKinds"], HasSubstr(is_any));
+}
+
 TEST_F(PolicyTest, ModulesWithTheSameFileAreJudgedOnce) {
   const DeclaredParams one{"one", {schema("GpuConfig", {field("mtu")})}};
   make({one, {"two", one.schemas}});

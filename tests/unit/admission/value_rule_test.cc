@@ -57,6 +57,12 @@ const RuleCase kCases[] = {
      {.type = OptionType::kList, .max = 4},
      "type(v) == list && v.size() <= 4 && v.all(s, type(s) == string && !s.contains('\\u0000'))",
      "a list of at most 4 strings"},
+    {"ListWithObjects",
+     {.type = OptionType::kList, .objects = true, .max = 4},
+     "type(v) == list && v.size() <= 4 && v.all(s, (type(s) == string && !s.contains('\\u0000')) || (type(s) == map && "
+     "s.all(k, k != '' && !k.matches('[\\\\x00-\\\\x1f\\\\x7f=]') && (type(s[k]) == int || type(s[k]) == bool || "
+     "(type(s[k]) == string && !s[k].matches('[\\\\x00-\\\\x1f\\\\x7f]'))))))",
+     "a list of at most 4 strings and objects"},
     {"ListWithChoices",
      {.type = OptionType::kList, .choices = {"a", "b"}, .min = 1, .max = 2},
      "type(v) == list && v.size() >= 1 && v.size() <= 2 && v.all(s, type(s) == string && s in ['a', 'b'])",

@@ -72,8 +72,7 @@ TEST_F(ParamsTest, ChecksValuesLikeOptions) {
   EXPECT_EQ(refusal(R"(,"replicas":18446744073709551615)"), "parameter 'replicas' is not an integer of 64 bits");
   EXPECT_EQ(refusal(R"(,"mig":null)"), "parameter 'mig' is null, which no parameter can be");
   EXPECT_EQ(refusal(R"(,"mig":{})"), "parameter 'mig' is an object, expected a string");
-  EXPECT_EQ(refusal(R"(,"ignore":[1])"),
-            "parameter 'ignore' is a list with other values than strings, which no parameter can be");
+  EXPECT_EQ(refusal(R"(,"ignore":[1])"), "parameter 'ignore' is a list with a number, expected strings");
 }
 
 // Errors appear in pod events and logs, and no user of the cluster may inject lines there.
@@ -150,6 +149,49 @@ class SchemasTest : public ::testing::Test {
   }
   ModuleIdentity identity;
 };
+
+// As a module gets a list whose items may be objects.
+TEST_F(SchemasTest, AnItemThatIsAnObjectComesAsLines) {
+  auto routes = declare("routes", OptionType::kList);
+  routes.objects = true;
+  routes.max = 3;
+  identity.schemas[0].fields.push_back(routes);
+  const auto decoded =
+      gpu(R"("routes":["10.0.0.0/8 via 10.1.2.1",{"table":100,"destination":"10.9.0.0/16","onlink":true},{}])");
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  EXPECT_EQ(
+      std::get<std::vector<std::string>>(decoded->values.entries.at("routes").value),
+      (std::vector<std::string>{"10.0.0.0/8 via 10.1.2.1", "destination=10.9.0.0/16\nonlink=true\ntable=100\n", ""}));
+  for (const auto& [given, message] : std::map<std::string, std::string>{
+           {"[1]", "parameter 'routes' is a list with a number, expected strings and objects"},
+           {"7", "parameter 'routes' is an integer, expected a list of strings and objects"},
+           {R"([{"a":[]}])",
+            "parameter 'routes' has a list under 'a' of an object, expected a string, an integer or a boolean"},
+           {R"([{"a":1.5}])",
+            "parameter 'routes' has a number under 'a' of an object, expected a string, an integer or a boolean"},
+           {R"([{"a":"b\nc"}])", "parameter 'routes' has more than one line under 'a' of an object"},
+           {R"([{"a=b":1}])", "parameter 'routes' has an object with 'a=b', which is no name"},
+           {R"([{"":1}])", "parameter 'routes' has an object with '', which is no name"},
+           {R"([{},{},{},{}])", "parameter 'routes' has 4 entries, expected 0 to 3"}})
+    EXPECT_EQ(refusal(R"("routes":)" + given), message);
+  EXPECT_EQ(refusal(R"("sharing":{"strategy":[{}]})"),
+            "parameter 'sharing.strategy' is a list of strings, expected a string");
+}
+
+TEST_F(SchemasTest, ADocumentWithoutNamesIsOfTheDefaultKind) {
+  const auto without = [&](const std::string& members) {
+    return decode_params(identity, ConfigSource::kClaim, "{" + members + "}");
+  };
+  EXPECT_FALSE(without(R"("note":"a")"));
+  identity.schemas[1].is_default = true;
+  const auto decoded = without(R"("note":"a")");
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  EXPECT_EQ(decoded->schema->kind, "AnyConfig");
+  EXPECT_EQ(without(R"("clock":1)").error().message,
+            "there is no parameter 'clock'; AnyConfig of module 'x' has 'note'");
+  EXPECT_FALSE(without(R"("kind":"AnyConfig","note":"a")")) << "it names one of the two";
+  EXPECT_TRUE(gpu(R"("clock":1)", ConfigSource::kClass));
+}
 
 TEST_F(SchemasTest, ReadsNestedObjectsAndMaps) {
   const auto decoded = gpu(R"("sharing":{"strategy":"MPS","mps":{"threads":50,"limits":{"b":"2Gi","a":"1Gi"}}})");

@@ -68,8 +68,25 @@ TEST_F(SchemasTest, SayThatAFieldIsAnAmountAndThatDocumentsCountAsAWhole) {
   EXPECT_THAT(refusal(), HasSubstr("CAGE_OPTION_QUANTITY is for maps, and for strings without choices and bounds"));
   strategy.flags = 0;
   strategy.max = 0;
-  schema.flags = 2;
-  EXPECT_THAT(refusal(), HasSubstr("has the unknown flags 0x2 [R16]"));
+  schema.flags = 4;
+  EXPECT_THAT(refusal(), HasSubstr("has the unknown flags 0x4 [R16]"));
+}
+
+TEST_F(SchemasTest, SayThatItemsMayBeObjectsAndWhichKindIsTheDefault) {
+  schema.flags = CAGE_SCHEMA_DEFAULT;
+  strategy.type = CAGE_OPTION_LIST;
+  strategy.flags = CAGE_OPTION_OBJECTS;
+  strategy.default_text = {};
+  const auto copied = copy_schemas(table);
+  ASSERT_TRUE(copied) << copied.error().message;
+  EXPECT_TRUE((*copied)[0].is_default);
+  EXPECT_FALSE((*copied)[1].is_default);
+  EXPECT_TRUE((*copied)[0].fields[0].objects);
+  other.flags = CAGE_SCHEMA_DEFAULT;
+  EXPECT_THAT(refusal(), HasSubstr("GpuConfig and NicConfig both have CAGE_SCHEMA_DEFAULT: drop one"));
+  other.flags = 0;
+  strategy.type = CAGE_OPTION_STRING;
+  EXPECT_THAT(refusal(), HasSubstr("CAGE_OPTION_OBJECTS is for lists without choices"));
 }
 
 TEST_F(SchemasTest, ParamsAreOneSchema) {
@@ -136,8 +153,8 @@ TEST_F(SchemasTest, FieldsHavePaths) {
 TEST_F(SchemasTest, FlagsAndTypesHaveAMeaning) {
   strategy.flags = CAGE_OPTION_LIVE;
   EXPECT_THAT(refusal(), HasSubstr("'sharing.strategy': CAGE_OPTION_LIVE is for options"));
-  strategy.flags = 1u << 5;
-  EXPECT_THAT(refusal(), HasSubstr("has the unknown flags 0x20 [R16]"));
+  strategy.flags = 1u << 6;
+  EXPECT_THAT(refusal(), HasSubstr("has the unknown flags 0x40 [R16]"));
   strategy.flags = 0;
   strategy.type = 7;
   EXPECT_THAT(refusal(), HasSubstr("has the unknown type 7 [R16]"));
@@ -186,6 +203,9 @@ TEST_F(SchemasTest, OptionsHaveNeitherPathsNorMapsNorClasses) {
   EXPECT_EQ(refused(), "entry 0 of options: 'strategy': CAGE_OPTION_CLASS_ONLY is for parameters: drop it");
   strategy.flags = CAGE_OPTION_QUANTITY;
   EXPECT_EQ(refused(), "entry 0 of options: 'strategy': CAGE_OPTION_QUANTITY is for parameters: drop it");
+  strategy.type = CAGE_OPTION_LIST;
+  strategy.flags = CAGE_OPTION_OBJECTS;
+  EXPECT_EQ(refused(), "entry 0 of options: 'strategy': CAGE_OPTION_OBJECTS is for parameters: drop it");
 }
 
 }  // namespace

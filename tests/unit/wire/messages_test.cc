@@ -225,12 +225,14 @@ TEST(WireTest, AnIdentityWithItsDeclarations) {
                        .choices = {"a", "b"},
                        .min = -1,
                        .max = 5}};
-  identity.schemas = {{.api_version = "v1",
-                       .kind = "K",
-                       .fields = {{.name = "p.q", .type = OptionType::kMap, .class_only = true, .quantity = true}},
-                       .device_kinds = {"gpu", "nic"},
-                       .raw = true,
-                       .whole = true}};
+  identity.schemas = {
+      {.api_version = "v1",
+       .kind = "K",
+       .fields = {{.name = "p.q", .type = OptionType::kMap, .class_only = true, .quantity = true, .objects = true}},
+       .device_kinds = {"gpu", "nic"},
+       .raw = true,
+       .whole = true,
+       .is_default = true}};
   identity.metrics = {{MetricType::kCounter, "errors_total", "since the reset", {"link"}},
                       {MetricType::kGauge, "DCGM_FI_DEV_GPU_TEMP", "of the core", {"UUID", "modelName"}}};
   identity.watch = {.kernel_log = {"NVRM: Xid"}, .uevents = {"pci"}};
@@ -262,7 +264,9 @@ TEST(WireTest, AnIdentityWithItsDeclarations) {
   EXPECT_EQ(back.schemas[0].fields[0].type, OptionType::kMap);
   EXPECT_TRUE(back.schemas[0].fields[0].class_only);
   EXPECT_TRUE(back.schemas[0].fields[0].quantity);
+  EXPECT_TRUE(back.schemas[0].fields[0].objects);
   EXPECT_TRUE(back.schemas[0].whole);
+  EXPECT_TRUE(back.schemas[0].is_default);
 }
 
 TEST(WireTest, AWorkerWithAMetricNameThatWouldSpoilThePageHasNoMetrics) {

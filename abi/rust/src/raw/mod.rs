@@ -158,8 +158,10 @@ pub const CAGE_OPTION_LIST: u32 = 5;
 pub const CAGE_OPTION_MAP: u32 = 6;
 pub const CAGE_OPTION_CLASS_ONLY: u32 = 1 << 3;
 pub const CAGE_OPTION_QUANTITY: u32 = 1 << 4;
+pub const CAGE_OPTION_OBJECTS: u32 = 1 << 5;
 
 pub const CAGE_SCHEMA_WHOLE: u32 = 1 << 0;
+pub const CAGE_SCHEMA_DEFAULT: u32 = 1 << 1;
 
 pub const CAGE_PARAMS_CLASS: u32 = 0;
 pub const CAGE_PARAMS_CLAIM: u32 = 1;
