@@ -53,7 +53,8 @@ std::unique_ptr<Registers> map_registers(const fs::path& devfs, const fs::path& 
   const auto size = hardware::number_in(uio / "maps/map0/size").value_or(0);
   const auto offset = hardware::number_in(uio / "maps/map0/offset").value_or(0);
   constexpr std::size_t kLastWord = 0x20 + sizeof(std::uint64_t);
-  if (size < kLastWord || size > kMostRegisterBytes || offset > size - kLastWord) refuse("the kernel does not tell its size");
+  if (size < kLastWord || size > kMostRegisterBytes || offset > size - kLastWord)
+    refuse("the kernel does not tell its size");
   const int descriptor = ::open(node.c_str(), O_RDWR | O_SYNC | O_CLOEXEC);
   if (descriptor < 0) refuse(std::string(std::strerror(errno)) + "; add /dev/uio* to device_nodes of the module");
   void* const start = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);

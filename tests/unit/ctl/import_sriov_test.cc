@@ -278,9 +278,9 @@ TEST(ImportSriovTest, WhatContainersLackIsNamed) {
       R"({"resourceList": [{"resourceName": "r", "excludeTopology": true, "additionalInfo": {"*": {"a": "b"}},
           "selectors": {"needVhostNet": true, "drivers": ["uio_pci_generic"], "auxTypes": ["sf"]}}]})");
   EXPECT_EQ(ended.code, 4);
-  EXPECT_THAT(ended.err, AllOf(HasSubstr("excludeTopology: no counterpart"),
-                               HasSubstr("additionalInfo: no counterpart"), HasSubstr("needVhostNet: no counterpart"),
-                               Not(HasSubstr("uio_pci_generic"))));
+  EXPECT_THAT(ended.err,
+              AllOf(HasSubstr("excludeTopology: no counterpart"), HasSubstr("additionalInfo: no counterpart"),
+                    HasSubstr("needVhostNet: no counterpart"), Not(HasSubstr("uio_pci_generic"))));
   EXPECT_THAT(ended.out, HasSubstr("auxTypes: without effect"));
   EXPECT_EQ(import_sriov(R"({"resourceList": [{"resourceName": "r", "excludeTopology": false,
                        "selectors": {"needVhostNet": false, "vdpaType": ""}}]})")
