@@ -11,6 +11,7 @@
 
 #include "host/module/driver_records.h"
 #include "modules/fpga/dfl/card.h"
+#include "tests/fakes/fpga/test/system_calls.h"
 #include "tests/fpga/fpga_module_fixture.h"
 #include "tests/qemu/machine_files.h"
 
@@ -87,6 +88,10 @@ class FpgaMachine : public FpgaModuleFixture {
   }
   std::string manager_state(const std::string& bus_id) const {
     return text_of(card(bus_id).engine.value().manager / "state");
+  }
+  void release_port(const std::string& bus_id, int port) const {
+    const UniqueFd engine = open_node(engine_node(bus_id));
+    ASSERT_EQ(call_with(engine, DFL_FPGA_FME_PORT_RELEASE, port), 0);
   }
   // The emulated processor is many times slower than a real one.
   template <class T>

@@ -133,6 +133,8 @@ TEST_P(FpgaMachine, AProgrammingThatNeverEndsTimesOut) {
   control("n3000", "hold", "1");
   EXPECT_THAT(refusal_of(claim_of("u1", {kN3000Port}, R"("bitstream":"nlb0")")), HasSubstr("timed out"));
   EXPECT_EQ(device(kN3000Port).health.reason, "NotProgrammed");
+  EXPECT_EQ(manager_state(kN3000), "write complete error");
+  EXPECT_EQ(text_of(card(kN3000).engine.value().manager / "status"), "") << "the hardware has told no error";
   control("n3000", "hold", "0");
   ModuleClaim repairs = claim_of("u2", {kN3000Port}, R"("bitstream":"nlb0")");
   const auto repaired = prepare_slowly(repairs);
@@ -142,7 +144,7 @@ TEST_P(FpgaMachine, AProgrammingThatNeverEndsTimesOut) {
 
 TEST_P(FpgaMachine, APortThatAProcessHasOpenIsNotTaken) {
   add_bitstream("nlb0", fake_fpga::kNlb0);
-  const UniqueFd holder(::open(port_node(kN3000).c_str(), O_RDWR | O_CLOEXEC));
+  const UniqueFd holder = open_node(port_node(kN3000));
   ASSERT_TRUE(holder);
   EXPECT_THAT(refusal_of(claim_of("u1", {kN3000Port})), HasSubstr("is in use"));
   EXPECT_THAT(refusal_of(claim_of("u2", {kN3000Port}, R"("bitstream":"nlb0")")), HasSubstr("is in use"));
@@ -157,7 +159,7 @@ TEST_P(FpgaMachine, TheDriverIsNotBoundAnewWhileAPortOrTheEngineIsOpen) {
   EXPECT_THAT(refusal_of(failed), HasSubstr("reconfig CRC error"));
   ModuleClaim repairs = claim_of("u2", {kN3000Port}, R"("bitstream":"nlb0")");
   for (const std::filesystem::path& node : {port_node(kN3000), engine_node(kN3000)}) {
-    const UniqueFd held(::open(node.c_str(), O_RDWR | O_CLOEXEC));
+    const UniqueFd held = open_node(node);
     ASSERT_TRUE(held) << node;
     const auto refused = AllOf(HasSubstr("the driver of card 0000:01:00.0 cannot be bound anew: "),
                                HasSubstr(node.native()), HasSubstr("is in use; end the process that has it open"));
@@ -208,6 +210,27 @@ TEST_P(FpgaMachine, WhatACardHadIsPreparedAnewIfItComesBackWhileItIsClaimed) {
   EXPECT_EQ(function_of(kN3000), fake_fpga::kN3000Afu);
   ASSERT_TRUE(prepare_slowly(wanted));
   EXPECT_EQ(function_of(kN3000), fake_fpga::kNlb0);
+  const Status released = unprepare_slowly(wanted);
+  EXPECT_TRUE(released) << released.error().message;
+}
+
+// Virtual functions read as ones where others have their vendor and device.
+TEST_P(FpgaMachine, APortOnAVirtualFunctionHasItsNumberAndTheShellOfTheCard) {
+  release_port(kFourPorts, 2);
+  write_to("/sys/bus/pci/devices/" + kFourPorts + "/sriov_numvfs", "1");
+  const Device port = device("fpga-0000-02-00-1-p2");
+  EXPECT_EQ(port.health.state, HealthState::kHealthy) << port.health.message;
+  EXPECT_THAT(attributes_of(port),
+              IsSupersetOf<std::string>({"portId=2", "card=" + kFourPorts, "interfaceId=" + kFourPortsInterface,
+                                         "shellId=0x122000200000185", "programmable=false",
+                                         std::string("afuId=") + fake_fpga::kNlb0}));
+  pass_ticks(2);
+  for (const auto& [device, health] : reports) {
+    if (device == "0000:02:00.1/port-2") EXPECT_EQ(health.state, HealthState::kHealthy) << health.cause;
+  }
+  ModuleClaim wanted = claim_of("u1", {"fpga-0000-02-00-1-p2"});
+  const auto prepared = prepare_slowly(wanted);
+  ASSERT_TRUE(prepared) << prepared.error().message;
   const Status released = unprepare_slowly(wanted);
   EXPECT_TRUE(released) << released.error().message;
 }
