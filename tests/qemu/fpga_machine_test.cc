@@ -185,6 +185,12 @@ TEST_P(FpgaMachine, ErrorsOfThePortAreClearedAtTheRelease) {
   EXPECT_EQ(text_of(card(kN3000).ports.front().folder / "errors/errors"), "0x0");
 }
 
+TEST_P(FpgaMachine, AFunctionThatReadsAsOnesIsACrash) {
+  for (const char* half : {"port0/afu_low", "port0/afu_high"}) control("n3000", half, "0xffffffffffffffff");
+  EXPECT_EQ(function_of(kN3000), fake_fpga::kAllOnes);
+  EXPECT_EQ(device(kN3000Port).health.reason, "ShellCrashed");
+}
+
 TEST_P(FpgaMachine, ACardThatIsPulledWhileItIsClaimedIsReleasedAndComesBack) {
   add_bitstream("nlb0", fake_fpga::kNlb0);
   ModuleClaim wanted = claim_of("u1", {kN3000Port}, R"("bitstream":"nlb0")");

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs a test program in an emulated machine with cards: machine.py nic|fpga PROGRAM [FILTER].
+"""Runs a test program in an emulated machine with cards: machine.py nic|fpga|fpga_plain PROGRAM [FILTER].
 
 QEMU 10 and Linux 6.12 come from Debian's backports into a cache (CARDCAGE_CACHE) and are not installed. The machine has two NUMA nodes, an
 IOMMU and the cards of nic.py or fpga.py; it is emulated in software, so it needs no privilege but that of apt. Its root file system is made
@@ -25,7 +25,7 @@ from tier import Tier
 
 SNAPSHOT = "3"  # of what fetch() does: another number fetches anew
 LIMIT = 600  # seconds, for the whole life of the machine
-TIERS = {"nic": nic.TIER, "fpga": fpga.TIER}
+TIERS = {"nic": nic.TIER, "fpga": fpga.TIER, "fpga_plain": fpga.PLAIN}
 BUILD = "/build"  # the place of what is tested
 SHELL = "/bin/dash"  # that of busybox prefers its own programs
 KEY = "/usr/share/keyrings/debian-archive-keyring.gpg"

@@ -5,45 +5,28 @@
 #include <linux/ioport.h>
 #include <linux/pci.h>
 
+#include "features.h"
+
 struct dentry;
 
 enum {
   WINDOW = 0x400000,  /* of memory, per card */
-  PF_BAR = 0x100000,  /* size; at the begin of the window */
   VF_BAR = 0x80000,   /* size, of each virtual function */
   VF_BARS = 0x200000, /* place in the window */
-  MOST_VFS = 4,
   MOST_PORTS = 4,
   FUNCTIONS = 8, /* of a PCI device */
   CONFIG_SIZE = 4096,
   AFU_ID_SIZE = 16,
 };
 
-/* Places in BAR 0 of the physical function. The lists of features are those of dfl.h. */
-enum {
-  FME = 0,
-  THERMAL = 0x1000,
-  POWER = 0x2000,
-  FME_ERRORS = 0x3000,
-  PROGRAMMING = 0x4000,
-  PORTS = 0x40000,
-  PORT_STRIDE = 0x20000,
-  /* Places behind a port. */
-  PORT_ERRORS = 0x1000,
-  AFU = 0x10000,
-};
-
 struct card {
   const char* name;
-  u16 device, subsystem; /* the device of virtual functions is one more */
-  u8 ports;
-  bool ofs; /* the port has no function; those are on virtual functions, and a VSEC names the list of features */
-  u64 interface[2], afu[2]; /* the high half first */
-  u64 shell[2];             /* bitstream_id, bitstream_metadata */
+  u16 device, subsystem;    /* the device of virtual functions is one more */
+  struct features features; /* an OFS card has its functions on virtual ones, and a VSEC that names the list */
 
   struct pci_bus* bus;
   struct resource window;
-  u8* memory; /* the window, uncached as the drivers map it */
+  u64* memory; /* the window, uncached as the drivers map it */
   u8 config[FUNCTIONS][CONFIG_SIZE];
   u32 plugged;
 

@@ -26,7 +26,7 @@ void add_control(struct card* card, struct dentry* folder) {
   debugfs_create_u32("fail", 0600, own, &card->fail);
   debugfs_create_u32("words", 0400, own, &card->words);
   debugfs_create_u32("resets", 0400, own, &card->resets);
-  for (u8 i = 0; i < card->ports; ++i) {
+  for (u8 i = 0; i < card->features.ports; ++i) {
     char name[8];
     snprintf(name, sizeof name, "port%u", i);
     struct dentry* port = debugfs_create_dir(name, own);

@@ -14,24 +14,24 @@ MODULE_PARM_DESC(base, "address of the memory that is kept for the cards");
 static struct card cards[] = {
     {.name = "n3000",
      .device = 0x0b30,
-     .ports = 1,
-     .interface = {0xa5d72a3cc8b04939, 0x912cf715e5dc10ca},
-     .afu = {0x9aeffe5f84570612, 0xc000c9660d824272},
-     .shell = {0x23000410010310, 0x1904190}},
+     .features = {.ports = 1,
+                  .interface_id = {0xa5d72a3cc8b04939, 0x912cf715e5dc10ca},
+                  .function_id = {0x9aeffe5f84570612, 0xc000c9660d824272},
+                  .shell = {0x23000410010310, 0x1904190}}},
     {.name = "four-ports",
      .device = 0x09c4,
-     .ports = MOST_PORTS,
-     .interface = {0x69528db6eb31577a, 0x8c3668f9faa081f6},
-     .afu = {0xd8424dc4a4a3c413, 0xf89e433683f9040b},
-     .shell = {0x122000200000185, 0x18061410}},
+     .features = {.ports = MOST_PORTS,
+                  .interface_id = {0x69528db6eb31577a, 0x8c3668f9faa081f6},
+                  .function_id = {0xd8424dc4a4a3c413, 0xf89e433683f9040b},
+                  .shell = {0x122000200000185, 0x18061410}}},
     {.name = "n6001",
      .device = 0xbcce,
      .subsystem = 0x1771,
-     .ports = 1,
-     .ofs = true,
-     .interface = {0xce3139c959cf528c, 0xa27751c50829797a},
-     .afu = {0xd8424dc4a4a3c413, 0xf89e433683f9040b},
-     .shell = {0x5010202aecbd6e5, 0x2205041}},
+     .features = {.ports = 1,
+                  .ofs = true,
+                  .interface_id = {0xce3139c959cf528c, 0xa27751c50829797a},
+                  .function_id = {0xd8424dc4a4a3c413, 0xf89e433683f9040b},
+                  .shell = {0x5010202aecbd6e5, 0x2205041}}},
 };
 
 struct card* card_of_bus(const struct pci_bus* bus) {
@@ -61,7 +61,7 @@ static int add_card(struct card* card, phys_addr_t place, struct dentry* folder)
                                    .start = place,
                                    .end = place + WINDOW - 1,
                                    .flags = IORESOURCE_MEM | IORESOURCE_MEM_64 | IORESOURCE_PREFETCH};
-  card->memory = (u8 __force*)ioremap(place, WINDOW);
+  card->memory = (u64 __force*)ioremap(place, WINDOW);
   if (!card->memory) return -ENOMEM;
   card->bus = empty_root_port();
   if (!card->bus) return -ENODEV;

@@ -17,8 +17,8 @@ static void put16(u8* function, int where, u16 value) { put_unaligned_le16(value
 static void put32(u8* function, int where, u32 value) { put_unaligned_le32(value, function + where); }
 static u16 get16(const u8* function, int where) { return get_unaligned_le16(function + where); }
 
-u8 vfs_of(const struct card* card) { return card->ofs ? 3 : card->ports; }
-static u8 first_vf_of(const struct card* card) { return card->ofs ? 5 : 1; }
+u8 vfs_of(const struct card* card) { return card->features.ofs ? 3 : card->features.ports; }
+static u8 first_vf_of(const struct card* card) { return card->features.ofs ? 5 : 1; }
 
 /* Null if the card has no such function now. */
 static u8* function_of(struct card* card, unsigned int number) {
@@ -42,7 +42,7 @@ static void describe_function(u8* function) {
 }
 
 static void describe_sriov(const struct card* card, u8* function) {
-  put32(function, SRIOV, PCI_EXT_CAP_ID_SRIOV | 1 << 16 | (card->ofs ? VENDOR_SPECIFIC << 20 : 0));
+  put32(function, SRIOV, PCI_EXT_CAP_ID_SRIOV | 1 << 16 | (card->features.ofs ? VENDOR_SPECIFIC << 20 : 0));
   put16(function, SRIOV + PCI_SRIOV_INITIAL_VF, vfs_of(card));
   put16(function, SRIOV + PCI_SRIOV_TOTAL_VF, vfs_of(card));
   put16(function, SRIOV + PCI_SRIOV_VF_OFFSET, first_vf_of(card));
@@ -65,7 +65,7 @@ static void describe_configuration(struct card* card) {
   }
   put32(first, PCI_BASE_ADDRESS_0, card->window.start | BAR_FLAGS);
   describe_sriov(card, first);
-  if (!card->ofs) return;
+  if (!card->features.ofs) return;
   put32(first, VENDOR_SPECIFIC, PCI_EXT_CAP_ID_VNDR | 1 << 16);
   put32(first, VENDOR_SPECIFIC + PCI_VNDR_HEADER, 0x43 | 0x10 << 20);
   put32(first, VENDOR_SPECIFIC + 0x8, 1); /* one list, at the begin of BAR 0 */
@@ -92,7 +92,7 @@ static int write_configuration(struct pci_bus* bus, unsigned int number, int whe
   struct card* card = card_of_bus(bus);
   u8* function = function_of(card, number);
   if (!function) return PCIBIOS_DEVICE_NOT_FOUND;
-  if (number == 0 && (write_bar(function, PCI_BASE_ADDRESS_0, PF_BAR, where, value) ||
+  if (number == 0 && (write_bar(function, PCI_BASE_ADDRESS_0, BAR_SIZE, where, value) ||
                       write_bar(function, SRIOV + PCI_SRIOV_BAR, VF_BAR, where, value)))
     return PCIBIOS_SUCCESSFUL;
   if (where == PCI_COMMAND) {

@@ -134,7 +134,7 @@ fs::path Card::attribute(const std::string& path) const {
   throw std::runtime_error("no attribute " + path);
 }
 
-static std::vector<Call> calls_of_ports() {
+std::vector<Call> calls_of_ports() {
   return {
       {"OpenAPortTwice",
        [](Card& card) {

@@ -50,6 +50,7 @@ struct Call {
   friend void PrintTo(const Call& call, std::ostream* out) { *out << call.name; }
 };
 std::vector<Call> calls();
+std::vector<Call> calls_of_ports();  // those of them
 
 // The text of an attribute, perhaps after some calls, or the errno of reading it.
 struct Attribute {
