@@ -220,27 +220,6 @@ TEST_P(FpgaMachine, WhatACardHadIsPreparedAnewIfItComesBackWhileItIsClaimed) {
   EXPECT_TRUE(released) << released.error().message;
 }
 
-// Virtual functions read as ones where others have their vendor and device.
-TEST_P(FpgaMachine, APortOnAVirtualFunctionHasItsNumberAndTheShellOfTheCard) {
-  release_port(kFourPorts, 2);
-  write_to("/sys/bus/pci/devices/" + kFourPorts + "/sriov_numvfs", "1");
-  const Device port = device("fpga-0000-02-00-1-p2");
-  EXPECT_EQ(port.health.state, HealthState::kHealthy) << port.health.message;
-  EXPECT_THAT(attributes_of(port),
-              IsSupersetOf<std::string>({"portId=2", "card=" + kFourPorts, "interfaceId=" + kFourPortsInterface,
-                                         "shellId=0x122000200000185", "programmable=false",
-                                         std::string("afuId=") + fake_fpga::kNlb0}));
-  pass_ticks(2);
-  for (const auto& [device, health] : reports) {
-    if (device == "0000:02:00.1/port-2") EXPECT_EQ(health.state, HealthState::kHealthy) << health.cause;
-  }
-  ModuleClaim wanted = claim_of("u1", {"fpga-0000-02-00-1-p2"});
-  const auto prepared = prepare_slowly(wanted);
-  ASSERT_TRUE(prepared) << prepared.error().message;
-  const Status released = unprepare_slowly(wanted);
-  EXPECT_TRUE(released) << released.error().message;
-}
-
 class FpgaManagerMachine : public FpgaMachine {
  protected:
   static constexpr const char* kClaim = R"("bitstream":"filter")";

@@ -13,6 +13,7 @@ enum {
   WINDOW = 0x400000,  /* of memory, per card */
   VF_BAR = 0x80000,   /* size, of each virtual function */
   VF_BARS = 0x200000, /* place in the window */
+  MOST_VFS = 4,
   MOST_PORTS = 4,
   FUNCTIONS = 8, /* of a PCI device */
   CONFIG_SIZE = 4096,
@@ -45,6 +46,7 @@ u8 vfs_of(const struct card* card);
 
 /* registers.c */
 void describe_registers(struct card* card);
+void copy_ports(struct card* card);
 u64* register_of(const struct card* card, unsigned long place);
 
 /* module.c */

@@ -103,6 +103,7 @@ static int write_configuration(struct pci_bus* bus, unsigned int number, int whe
     if (value & PCI_EXP_DEVCTL_BCR_FLR) ++card->resets;
     put16(function, where, value & ~PCI_EXP_DEVCTL_BCR_FLR);
   } else if (number == 0 && (where == SRIOV + PCI_SRIOV_CTRL || where == SRIOV + PCI_SRIOV_NUM_VF)) {
+    if (where == SRIOV + PCI_SRIOV_CTRL && (value & PCI_SRIOV_CTRL_VFE)) copy_ports(card);
     put16(function, where, value);
   } else if (number == 0 && where == SRIOV + PCI_SRIOV_SYS_PGSIZE) {
     put32(function, where, value);

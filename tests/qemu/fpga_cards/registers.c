@@ -46,6 +46,13 @@ static unsigned long place_in_port(const struct card* card, unsigned long place)
   return place;
 }
 
+/* Users of VFIO read the memory itself. */
+void copy_ports(struct card* card) {
+  for (unsigned long place = VF_BARS; !card->features.ofs && place < VF_BARS + MOST_VFS * VF_BAR; place += VF_BAR)
+    if (place_in_port(card, place) != place)
+      memcpy(register_of(card, place), register_of(card, place_in_port(card, place)), PORT_STRIDE);
+}
+
 static struct card* card_at(const volatile void __iomem* address, unsigned long* place) {
   const void* plain = (const void __force*)address;
   const phys_addr_t physical = ((phys_addr_t)vmalloc_to_pfn(plain) << PAGE_SHIFT) + offset_in_page(plain);
