@@ -26,7 +26,7 @@ std::string group_node_of(const std::string& bus_id) {
   return "/dev/vfio/" + std::filesystem::read_symlink(folder_of(bus_id) / "iommu_group").filename().native();
 }
 
-// What a container does with the nodes that it gets.
+// Opens the nodes of a virtual function as a container does.
 class VfioUser {
  public:
   explicit VfioUser(const std::string& bus_id)

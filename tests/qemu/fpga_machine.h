@@ -48,7 +48,7 @@ class FpgaMachine : public FpgaModuleFixture {
     const Status started = start();
     ASSERT_TRUE(started) << started.error().message;
   }
-  // With what docs/fpga.md says to allow.
+  // Starts the module with the writes that docs/fpga.md lists.
   Status start() {
     return start_fpga_module(
         {"/dev/dfl-fme.*", "/dev/dfl-port.*", catalogue() / "*", "/sys/bus/pci/devices/*/fpga_region/*/*/errors/*",

@@ -1,5 +1,5 @@
-// The kernel's FPGA drivers as Debian has them, on a display whose plain memory plays a card with four ports: what
-// tests/qemu/fpga_cards puts between the drivers and their registers hides nothing.
+// The unmodified FPGA drivers of the kernel, on a display whose plain memory has the registers of a card with four
+// ports. The same results as with tests/qemu/fpga_cards show that its access to registers hides nothing.
 #include <gmock/gmock.h>
 #include <sys/mman.h>
 

@@ -1,4 +1,4 @@
-// The kernel's own FPGA drivers by the list that the served cards of tests/fakes/fpga are judged by, too.
+// Checks the kernel's own FPGA drivers against the list that the served cards of tests/fakes/fpga follow.
 #include "tests/fakes/fpga/test/kernel_rules.h"
 
 #include <gmock/gmock.h>

@@ -31,7 +31,7 @@ struct card {
   u8 config[FUNCTIONS][CONFIG_SIZE];
   u32 plugged;
 
-  /* What a test sets, and sees. */
+  /* Set and read by tests. */
   bool hold;  /* programming does not end */
   u32 fail;   /* so many programmings fail */
   u32 words;  /* of the last payload */

@@ -1,5 +1,5 @@
-// What Linux 6.12 answers to calls on a card with four ports. Two judges read the list: tests/qemu makes the calls on
-// the kernel's own drivers, and the test of this folder on served cards.
+// Lists how Linux 6.12 responds to calls on a card with four ports. tests/qemu makes the calls on the kernel's own
+// drivers, and the test of this folder makes them on served cards.
 //
 // Each entry starts on a card that was just plugged in.
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace cardcage::kernel_rules {
 
-// The card, found in sysfs, and what happens to it.
+// Finds the files of the card in sysfs, and makes the card fail or wait.
 class Card {
  public:
   Card(fs::path sysfs, fs::path devfs, std::string address);
@@ -24,12 +24,12 @@ class Card {
   virtual void hold(bool held) = 0;
   virtual void set_port_errors(unsigned port, std::uint64_t errors) = 0;
 
-  fs::path function() const;  // its folder in sysfs, and so on
+  fs::path function() const;  // these are folders in sysfs
   fs::path engine() const;
   fs::path port(unsigned number) const;
   fs::path engine_node() const;
   fs::path port_node(unsigned number) const;
-  // Binds dfl-pci anew; an errno.
+  // Unbinds dfl-pci and binds it again; returns an errno.
   int rebind() const;
   // "engine/errors/fme_errors", "port/0/afu_id", "function/sriov_numvfs", "manager/state", "bridge/name",
   // "region/compat_id" of a port, "base/compat_id", "hwmon/dfl_fme_power/power1_input".
@@ -42,7 +42,7 @@ class Card {
   const std::string address_;
 };
 
-// Makes a call, perhaps after others, and tells its errno.
+// A call, perhaps after others, and its errno.
 struct Call {
   const char* name;
   int (*make)(Card& card);
@@ -50,7 +50,7 @@ struct Call {
   friend void PrintTo(const Call& call, std::ostream* out) { *out << call.name; }
 };
 std::vector<Call> calls();
-std::vector<Call> calls_of_ports();  // those of them
+std::vector<Call> calls_of_ports();  // those of calls() that are made on ports
 
 // The text of an attribute, perhaps after some calls, or the errno of reading it.
 struct Attribute {

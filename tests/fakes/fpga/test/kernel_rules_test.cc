@@ -1,4 +1,4 @@
-// The served cards by the list that the kernel's own drivers are judged by, too.
+// Checks the served cards against the list that the kernel's own drivers follow in tests/qemu.
 #include "tests/fakes/fpga/test/kernel_rules.h"
 
 #include "tests/fakes/fpga/test/kernel_fixture.h"

@@ -1,4 +1,4 @@
-// The system calls that tests make on the files of cards: each function tells the errno, 0 if there was none.
+// Makes system calls on the files of cards. Each function returns the errno, or 0.
 #pragma once
 
 #include <fcntl.h>
