@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Runs a test program in an emulated machine with SR-IOV cards: machine.py PROGRAM [FILTER].
+"""Runs a test program in an emulated machine with cards: machine.py nic|fpga|fpga_plain PROGRAM [FILTER].
 
 QEMU 10 and Linux 6.12 come from Debian's backports into a cache (CARDCAGE_CACHE) and are not installed. The machine has two NUMA nodes, an
-IOMMU and two Intel 82576 cards, each below a PCIe root complex of its own, and the kernel's simulated cards (netdevsim), which have devlink and
-64 virtual functions, and an RDMA device without hardware (rdma_card.c); it is emulated in software, so it needs no privilege but that of apt. Its root file system is made of files of this one. Without the packages it prints SKIPPED and succeeds.
+IOMMU and the cards of nic.py or fpga.py; it is emulated in software, so it needs no privilege but that of apt. Its root file system is made
+of files of this one. Without the packages it prints SKIPPED and succeeds.
 """
 
 import hashlib
@@ -18,14 +18,15 @@ import tempfile
 import time
 from pathlib import Path
 
-import netdevsim
-import rdma_card
+import fpga
+import kernel_build
+import nic
+from tier import Tier
 
-SNAPSHOT = "2"  # of what fetch() does: another number fetches anew
+SNAPSHOT = "3"  # of what fetch() does: another number fetches anew
 LIMIT = 600  # seconds, for the whole life of the machine
-MODULES = ["igb", "igbvf", "vfio-pci", "vfio_iommu_type1", "veth", "dummy", "macvlan", "8021q", "bridge", "psample",
-           "aer_inject", "crc32_generic", "rdma_rxe", "ib_uverbs", "ib_umad", "rdma_ucm"]
-PROGRAMS = ["/usr/bin/nsenter", "/sbin/ip", "/sbin/devlink", "/usr/bin/rdma"]  # those of busybox know less
+TIERS = {"nic": nic.TIER, "fpga": fpga.TIER, "fpga_plain": fpga.PLAIN}
+BUILD = "/build"  # the place of what is tested
 SHELL = "/bin/dash"  # that of busybox prefers its own programs
 KEY = "/usr/share/keyrings/debian-archive-keyring.gpg"
 SOURCES = "".join(f"deb [signed-by={KEY}] http://deb.debian.org/debian {suite} main\n" for suite in ("bookworm", "bookworm-backports"))
@@ -38,7 +39,7 @@ mount -t devtmpfs none /dev
 mount -t tmpfs none /tmp
 mount -t tmpfs none /run
 ln -s /proc/self/fd /dev/fd
-while read -r module; do insmod "$module"; done </modules
+while read -r module; do insmod $module; done </modules
 ip link set lo up
 cd /tmp
 echo "==> the machine is up: $(uname -r)"
@@ -50,7 +51,7 @@ poweroff -f
 
 def cache() -> Path:
     root = Path(os.environ.get("CARDCAGE_CACHE", Path.home() / ".cache/cardcage"))
-    return root / "qemu" / hashlib.sha256((SNAPSHOT + SOURCES + rdma_card.SOURCE.read_text()).encode()).hexdigest()[:12]
+    return root / "qemu" / hashlib.sha256((SNAPSHOT + SOURCES).encode()).hexdigest()[:12]
 
 
 def fetch(folder: Path) -> None:
@@ -79,11 +80,9 @@ def fetch(folder: Path) -> None:
     run("apt-get", *apt, "download", f"{image}-unsigned", cwd=folder / "archives")
     extract(folder / "root")
     run("depmod", "-b", str(folder / "root"), release)
-    run("apt-get", *apt, "download", *netdevsim.packages(release), cwd=folder / "archives")
+    run("apt-get", *apt, "download", *kernel_build.packages(release), cwd=folder / "archives")
     extract(folder / "build")
-    for simulated in (netdevsim, rdma_card):
-        shutil.move(simulated.build(folder / "build", release), folder)
-    shutil.rmtree(folder / "build")
+    kernel_build.prepare(folder / "build", release)
     (folder / "complete").touch()
 
 
@@ -119,11 +118,11 @@ class Archive:
     def console(self) -> None:
         self._add("dev/console", 0o020600, device=(5, 1))
 
-    def program(self, path: Path) -> None:
-        """A program or shared object without its symbols, at its own path, with the libraries that it needs."""
+    def program(self, path: Path, place: str = "") -> None:
+        """A program or shared object without its symbols, at its own path or another, with the libraries that it needs."""
         with tempfile.NamedTemporaryFile() as stripped:
             subprocess.run(["strip", "-o", stripped.name, path], check=True)
-            self.file(str(path), Path(stripped.name).read_bytes())
+            self.file(place or str(path), Path(stripped.name).read_bytes())
         for library in re.findall(r"(/\S+) \(0x", subprocess.run(["ldd", path], text=True, capture_output=True).stdout):
             self.file(library, Path(library).read_bytes())
 
@@ -132,15 +131,15 @@ class Archive:
         return bytes(self.content)
 
 
-def kernel_modules(folder: Path) -> list[Path]:
-    """Those of MODULES and what they need, in the order of loading."""
+def kernel_modules(folder: Path, names: list[str]) -> list[Path]:
+    """The modules and what they need, in the order of loading."""
     [base] = (folder / "root/lib/modules").iterdir()
     needs = {}
     for line in (base / "modules.dep").read_text().splitlines():
         file, _, rest = line.partition(":")
         needs[Path(file).name.split(".")[0].replace("-", "_")] = (base / file, [base / other for other in rest.split()])
     order: list[Path] = []
-    for name in MODULES:
+    for name in names:
         file, others = needs[name.replace("-", "_")]
         for one in [*reversed(others), file]:
             if one not in order:
@@ -148,7 +147,7 @@ def kernel_modules(folder: Path) -> list[Path]:
     return order
 
 
-def initramfs(folder: Path, program: Path, pattern: str) -> bytes:
+def initramfs(folder: Path, tier: Tier, program: Path, pattern: str) -> bytes:
     archive = Archive()
     for name in ("proc", "sys", "dev", "tmp", "run", "etc"):
         archive.folder(name)
@@ -159,29 +158,24 @@ def initramfs(folder: Path, program: Path, pattern: str) -> bytes:
             archive.link(f"bin/{applet}", "busybox")
     archive.program(Path(SHELL).resolve())
     archive.link("bin/sh", str(Path(SHELL).resolve()))
-    for path in PROGRAMS:
+    for path in tier.programs:
         archive.program(Path(path).resolve())
         archive.link(f"usr/bin/{Path(path).name}", str(Path(path).resolve()))
-    bin_folder = program.resolve().parent
-    for path in (program.resolve(), bin_folder / "cardcage-worker", bin_folder / "cardcage-access",
-                 bin_folder.parent / "lib/cardcage/modules/libcardcage_nic.so"):
-        archive.program(path)
+    build = program.resolve().parent.parent  # which may lie in /tmp, where the machine mounts another folder
+    for name in (f"bin/{program.name}", "bin/cardcage-worker", "bin/cardcage-access", f"lib/cardcage/modules/{tier.library}"):
+        archive.program(build / name, f"{BUILD}/{name}")
     listed = []
-    for module in [*kernel_modules(folder), folder / "netdevsim.ko", folder / "rdma_card.ko"]:
+    for module in [*kernel_modules(folder, tier.modules), *tier.build(folder / "build")]:
         name = f"lib/modules/{module.name.removesuffix('.xz')}"
         archive.file(name, lzma.decompress(module.read_bytes()) if module.suffix == ".xz" else module.read_bytes())
-        listed.append(f"/{name}\n")
+        listed.append(f"/{name} {tier.parameters.get(module.stem, '')}\n")
     archive.file("modules", "".join(listed).encode(), 0o644)
-    archive.file("init", INIT.replace("PROGRAM", str(program.resolve())).replace("FILTER", pattern).encode())
+    archive.file("init", INIT.replace("PROGRAM", f"{BUILD}/bin/{program.name}").replace("FILTER", pattern).encode())
     return archive.bytes()
 
 
-def command(folder: Path, work: Path) -> list[str]:
+def command(folder: Path, tier: Tier, work: Path) -> list[str]:
     root = folder / "root"
-    cards = ["-netdev", "hubport,id=n0,hubid=0", "-netdev", "hubport,id=n1,hubid=0",
-             "-device", "pcie-root-port,id=rp0,bus=pcie.0,chassis=1,slot=1", "-device", "igb,bus=rp0,netdev=n0,id=igb0",
-             "-device", "pxb-pcie,id=pxb1,bus_nr=0x40,numa_node=1,bus=pcie.0",
-             "-device", "pcie-root-port,id=rp1,bus=pxb1,chassis=2,slot=2", "-device", "igb,bus=rp1,netdev=n1,id=igb1"]
     memory = ["-m", "1536"]
     for node in (0, 1):
         memory += ["-object", f"memory-backend-ram,id=m{node},size=768M", "-numa", f"node,nodeid={node},cpus={node},memdev=m{node}"]
@@ -189,9 +183,10 @@ def command(folder: Path, work: Path) -> list[str]:
     # One thread for both processors: with two, one of them misses a wake-up now and then, and sleeps for ever.
     return [f"{root}/usr/bin/qemu-system-x86_64", "-L", f"{root}/usr/share/qemu", "-L", f"{root}/usr/share/seabios", "-L", f"{root}/usr/lib/ipxe/qemu",
             "-machine", "q35", "-accel", "tcg,thread=single", "-cpu", "max", "-smp", "2", *memory, "-nographic", "-no-reboot", "-display", "none",
-            "-serial", "stdio", "-monitor", f"unix:{work}/monitor,server,nowait", "-device", "intel-iommu,intremap=on", *cards,
+            "-serial", "stdio", "-monitor", f"unix:{work}/monitor,server,nowait", "-device", "intel-iommu,intremap=on", *tier.devices,
             "-kernel", str(kernel), "-initrd", f"{work}/initramfs",
-            "-append", "console=ttyS0 intel_iommu=on panic=-1 quiet pci=realloc no_timer_check"]
+            # On a busy host the kernel's check of its timer finds too few ticks.
+            "-append", f"console=ttyS0 intel_iommu=on panic=-1 quiet no_timer_check {tier.arguments}"]
 
 
 def monitor(work: Path, line: str) -> None:
@@ -201,12 +196,12 @@ def monitor(work: Path, line: str) -> None:
         time.sleep(0.2)
 
 
-def boot(folder: Path, work: Path) -> int:
+def boot(folder: Path, tier: Tier, work: Path) -> int:
     """Shows what the machine prints, and returns the exit status of the program in it."""
     root = folder / "root"
     environment = {**os.environ, "LD_LIBRARY_PATH": f"{root}/usr/lib/x86_64-linux-gnu:{root}/lib/x86_64-linux-gnu"}
     status = None
-    machine = subprocess.Popen(["timeout", "--kill-after=5", str(LIMIT), *command(folder, work)], env=environment, stdin=subprocess.DEVNULL,
+    machine = subprocess.Popen(["timeout", "--kill-after=5", str(LIMIT), *command(folder, tier, work)], env=environment, stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, text=True, errors="replace")
     try:
         for line in machine.stdout:
@@ -224,7 +219,7 @@ def boot(folder: Path, work: Path) -> int:
 
 
 def main() -> int:
-    program, pattern = Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "*"
+    tier, program, pattern = TIERS[sys.argv[1]], Path(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else "*"
     folder = cache()
     try:
         fetch(folder)
@@ -232,8 +227,8 @@ def main() -> int:
         print(f"SKIPPED: QEMU and a kernel cannot be fetched from Debian's backports: {error}")
         return 0
     with tempfile.TemporaryDirectory(prefix="cardcage-qemu-") as work:
-        (Path(work) / "initramfs").write_bytes(initramfs(folder, program, pattern))
-        return boot(folder, Path(work))
+        (Path(work) / "initramfs").write_bytes(initramfs(folder, tier, program, pattern))
+        return boot(folder, tier, Path(work))
 
 
 if __name__ == "__main__":

@@ -61,6 +61,8 @@ struct Port {
   // How often it has been disabled; the kernel counts, and enables the port when nothing is left.
   unsigned disabled = 0;
   bool released = false;  // by FME_PORT_RELEASE
+  // FME_PORT_ASSIGN gave it back: it has no driver until dfl-pci is bound to the card anew.
+  bool lacks_driver = false;
   Clock clock;
   unsigned regions = 1;  // 2 with signal tap
   unsigned resets = 0;

@@ -142,6 +142,9 @@ void add_port(Tree& tree, const Machine& machine, Card& card, const std::string&
   const unsigned number = card.number(fmt::format("port/{}", port.id));
   const std::string name = fmt::format("dfl-port.{}", number), folder = base + "/" + name;
   tree.file(folder + "/dev", number_of(machine, kPortMajor, number));
+  tree.link("sys/bus/platform/devices/" + name, folder);
+  tree.node("dev/" + name, &card, &port);
+  if (port.lacks_driver) return;
   tree.file(folder + "/id", fmt::format("{}\n", port.id));
   tree.file(folder + "/power_state", fmt::format("0x{:x}\n", port.power_state));
   tree.file(folder + "/ap1_event", port.ap1_event ? "1\n" : "0\n", event_clearer(port.ap1_event));
@@ -158,8 +161,6 @@ void add_port(Tree& tree, const Machine& machine, Card& card, const std::string&
   }
   add_port_errors(tree, folder + "/errors", port);
   add_clock(tree, card, folder, port);
-  tree.link("sys/bus/platform/devices/" + name, folder);
-  tree.node("dev/" + name, &card, &port);
 }
 
 void add_fme_errors(Tree& tree, Card& card, const std::string& folder) {

@@ -132,6 +132,10 @@ FakeFpgas::Reply FakeFpgas::map_memory(const Request& request, NodeUse& use, std
   if (!read_memory(request.caller, address, &map, sizeof map)) return {EFAULT, ""};
   if (map.argsz < sizeof map || map.flags != 0) return {EINVAL, ""};
   if (map.length == 0 || map.length % kPage != 0 || map.user_addr % kPage != 0) return {EINVAL, ""};
+  for (std::uint64_t page = 0; page < map.length; page += kPage) {
+    char byte = 0;
+    if (!read_memory(request.caller, map.user_addr + page, &byte, sizeof byte)) return {EFAULT, ""};
+  }
   map.iova = use.mappings.empty() ? kFirstBusAddress : use.mappings.rbegin()->first + use.mappings.rbegin()->second;
   use.mappings[map.iova] = map.length;
   return {write_memory(request.caller, address, &map, sizeof map) ? 0 : EFAULT, ""};
@@ -159,8 +163,7 @@ FakeFpgas::Reply FakeFpgas::set_interrupt(const Request& request, const NodeKey&
 int FakeFpgas::release_port(const std::string& address, int id) {
   Port* port = card_at(address).port(static_cast<unsigned>(id));
   if (port == nullptr) return EINVAL;
-  if (port->released) return EBUSY;
-  if (begin_use({address, port->id}, true) != 0) return EBUSY;
+  if (port->released || uses_[{address, port->id}].count > 0) return EBUSY;
   port->released = true;
   tree_.reset();
   return 0;
@@ -170,10 +173,8 @@ int FakeFpgas::assign_port(const std::string& address, int id) {
   Port* port = card_at(address).port(static_cast<unsigned>(id));
   if (port == nullptr) return EINVAL;
   if (!port->released) return EBUSY;
-  NodeUse& use = uses_[{address, port->id}];
-  use.exclusive = false;
-  --use.count;
   port->released = false;
+  port->lacks_driver = true;
   tree_.reset();
   return 0;
 }

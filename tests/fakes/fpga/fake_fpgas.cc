@@ -222,6 +222,7 @@ FakeFpgas::Answer FakeFpgas::open(const Request& request, const std::string& pat
     if (error == 0) handles_[request.handle] = group;
     return Reply{error, ""};
   }
+  if (entry->port != nullptr && entry->port->lacks_driver) return Reply{ENXIO, ""};
   const NodeKey key{entry->card->address, entry->port == nullptr ? std::nullopt : std::optional(entry->port->id)};
   const bool exclusive = (open_flags_of(request.caller).value_or(flags) & O_EXCL) != 0;
   record(request.caller, fmt::format("open {}{}", fs::path(path).filename().native(), exclusive ? " O_EXCL" : ""));

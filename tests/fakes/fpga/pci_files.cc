@@ -75,7 +75,7 @@ void start_driver(Card& card, PciFunction& function, const std::string& driver) 
   card.dfl->manager = Manager{};
   for (Port& port : card.dfl->ports) {
     port.disabled = 0;
-    port.released = false;
+    port.released = port.lacks_driver = false;
   }
 }
 
