@@ -210,6 +210,35 @@ TEST(NicMoveOfAMac, AnAddressIsTriedAgain) {
   EXPECT_EQ(failures(true), failures(false));
 }
 
+class NicMoveBesideUdev : public NicMove {};
+INSTANTIATE_TEST_SUITE_P(Interfaces, NicMoveBesideUdev,
+                         ::testing::Combine(::testing::Values("veth", "macvlan"), ::testing::Values(0)),
+                         [](const auto& about) { return std::string(std::get<0>(about.param)); });
+
+// udev gives an interface its names when it hears of it, and the kernel then refuses such a name as the main one.
+TEST_P(NicMoveBesideUdev, AMoveSucceedsIfTheNameBecomesAnAlternativeOneMeanwhile) {
+  int met = 0;
+  const auto add_name = [&met] {
+    for (const char* passing : {"cage0", "cage1"})
+      if (std::system(fmt::format("ip link property add dev {} altname nic0 2>/dev/null", passing).c_str()) == 0) ++met;
+  };
+  int step = 0;
+  for (; step < kMostSteps; ++step) {
+    Scene scene(kind());
+    ASSERT_TRUE(scene.is_good());
+    const Interference udev{.step = step, .act = add_name};
+    const std::string about = fmt::format("step {}", step);
+    const SteppedResult in = run_stepped([&] { return scene.attach(); }, udev);
+    EXPECT_TRUE(in.succeeded && scene.is_in_pod()) << about;
+    const SteppedResult out = run_stepped([&] { return scene.detach(); }, udev);
+    EXPECT_TRUE(out.succeeded) << about;
+    scene.expect_as_before(about);
+    if (HasFailure() || std::max(in.steps, out.steps) <= step) break;
+  }
+  EXPECT_GT(met, 3) << "while the interface was on the node under a passing name";
+  EXPECT_LT(step, kMostSteps);
+}
+
 // A program that lets every frame pass.
 UniqueFd load_xdp() {
   const std::array<bpf_insn, 2> code{bpf_insn{.code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = XDP_PASS},
