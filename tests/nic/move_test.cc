@@ -108,7 +108,7 @@ class Scene {
   PodNamespace pod_;
   NicTree tree_;
   RecordingHost host_;
-  HandOver hand_over_{host_.host(), tree()};
+  HandOver hand_over_{host_.host(), tree(), Udev(host_.host(), {})};
   SandboxedPod sandbox_ = pod_.pod();
   cage_pod raw_pod_{.struct_size = sizeof(cage_pod),
                     .network_namespace = works() ? sandbox_.network_namespace->get() : -1,
