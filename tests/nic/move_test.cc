@@ -12,10 +12,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
-#include <memory>
 #include <random>
 
 #include "modules/nic/hand_over.h"
+#include "tests/common/command_output.h"
 #include "tests/common/recording_host.h"
 #include "tests/fakes/network_namespace.h"
 #include "tests/fakes/pod_namespace.h"
@@ -24,15 +24,6 @@
 
 namespace cardcage::nic {
 namespace {
-
-std::string output_of(const std::string& command) {
-  std::string text;
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
-  std::array<char, 4096> buffer{};
-  while (const std::size_t size = std::fread(buffer.data(), 1, buffer.size(), pipe.get()))
-    text.append(buffer.data(), size);
-  return text;
-}
 
 // One interface in namespaces of its own.
 class Scene {

@@ -3,7 +3,7 @@
 
 QEMU 10 and Linux 6.12 come from Debian's backports into a cache (CARDCAGE_CACHE) and are not installed. The machine has two NUMA nodes, an
 IOMMU and two Intel 82576 cards, each below a PCIe root complex of its own, and the kernel's simulated cards (netdevsim), which have devlink and
-64 virtual functions, and an RDMA device without hardware (rdma_card.c); it is emulated in software, so it needs no privilege but that of apt. Its root file system is made of files of this one. Without the packages it prints SKIPPED and succeeds.
+64 virtual functions, an RDMA device without hardware (rdma_card.c), and Debian's udev; it is emulated in software, so it needs no privilege but that of apt. Its root file system is made of files of this one. Without the packages it prints SKIPPED and succeeds.
 """
 
 import hashlib
@@ -20,11 +20,14 @@ from pathlib import Path
 
 import netdevsim
 import rdma_card
+import udev
 
-SNAPSHOT = "2"  # of what fetch() does: another number fetches anew
+SNAPSHOT = "4"  # of what fetch() does: another number fetches anew
 LIMIT = 600  # seconds, for the whole life of the machine
 MODULES = ["igb", "igbvf", "vfio-pci", "vfio_iommu_type1", "veth", "dummy", "macvlan", "8021q", "bridge", "psample",
            "aer_inject", "crc32_generic", "rdma_rxe", "ib_uverbs", "ib_umad", "rdma_ucm"]
+# Root ports then tell the numbers of their slots, by which udev names interfaces. ACPI would call each slot 0.
+SLOTS = ["-global", "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off"]
 PROGRAMS = ["/usr/bin/nsenter", "/sbin/ip", "/sbin/devlink", "/usr/bin/rdma"]  # those of busybox know less
 SHELL = "/bin/dash"  # that of busybox prefers its own programs
 KEY = "/usr/share/keyrings/debian-archive-keyring.gpg"
@@ -38,7 +41,9 @@ mount -t devtmpfs none /dev
 mount -t tmpfs none /tmp
 mount -t tmpfs none /run
 ln -s /proc/self/fd /dev/fd
+UDEV
 while read -r module; do insmod "$module"; done </modules
+udevadm settle
 ip link set lo up
 cd /tmp
 echo "==> the machine is up: $(uname -r)"
@@ -76,7 +81,7 @@ def fetch(folder: Path) -> None:
             run("dpkg-deb", "--extract", package, place)
             package.unlink()
 
-    run("apt-get", *apt, "download", f"{image}-unsigned", cwd=folder / "archives")
+    run("apt-get", *apt, "download", f"{image}-unsigned", udev.PACKAGE, cwd=folder / "archives")
     extract(folder / "root")
     run("depmod", "-b", str(folder / "root"), release)
     run("apt-get", *apt, "download", *netdevsim.packages(release), cwd=folder / "archives")
@@ -119,11 +124,11 @@ class Archive:
     def console(self) -> None:
         self._add("dev/console", 0o020600, device=(5, 1))
 
-    def program(self, path: Path) -> None:
-        """A program or shared object without its symbols, at its own path, with the libraries that it needs."""
+    def program(self, path: Path, place: str = "") -> None:
+        """A program or shared object without symbols, at its own path or another, with the libraries that it needs."""
         with tempfile.NamedTemporaryFile() as stripped:
             subprocess.run(["strip", "-o", stripped.name, path], check=True)
-            self.file(str(path), Path(stripped.name).read_bytes())
+            self.file(place or str(path), Path(stripped.name).read_bytes())
         for library in re.findall(r"(/\S+) \(0x", subprocess.run(["ldd", path], text=True, capture_output=True).stdout):
             self.file(library, Path(library).read_bytes())
 
@@ -162,6 +167,7 @@ def initramfs(folder: Path, program: Path, pattern: str) -> bytes:
     for path in PROGRAMS:
         archive.program(Path(path).resolve())
         archive.link(f"usr/bin/{Path(path).name}", str(Path(path).resolve()))
+    udev.add(archive, folder / "root")
     bin_folder = program.resolve().parent
     for path in (program.resolve(), bin_folder / "cardcage-worker", bin_folder / "cardcage-access",
                  bin_folder.parent / "lib/cardcage/modules/libcardcage_nic.so"):
@@ -172,7 +178,8 @@ def initramfs(folder: Path, program: Path, pattern: str) -> bytes:
         archive.file(name, lzma.decompress(module.read_bytes()) if module.suffix == ".xz" else module.read_bytes())
         listed.append(f"/{name}\n")
     archive.file("modules", "".join(listed).encode(), 0o644)
-    archive.file("init", INIT.replace("PROGRAM", str(program.resolve())).replace("FILTER", pattern).encode())
+    init = INIT.replace("UDEV", udev.START).replace("PROGRAM", str(program.resolve()))
+    archive.file("init", init.replace("FILTER", pattern).encode())
     return archive.bytes()
 
 
@@ -188,7 +195,8 @@ def command(folder: Path, work: Path) -> list[str]:
     [kernel] = (root / "boot").glob("vmlinuz-*")
     # One thread for both processors: with two, one of them misses a wake-up now and then, and sleeps for ever.
     return [f"{root}/usr/bin/qemu-system-x86_64", "-L", f"{root}/usr/share/qemu", "-L", f"{root}/usr/share/seabios", "-L", f"{root}/usr/lib/ipxe/qemu",
-            "-machine", "q35", "-accel", "tcg,thread=single", "-cpu", "max", "-smp", "2", *memory, "-nographic", "-no-reboot", "-display", "none",
+            "-machine", "q35", *SLOTS, "-accel", "tcg,thread=single", "-cpu", "max", "-smp", "2", *memory, "-nographic",
+            "-no-reboot", "-display", "none",
             "-serial", "stdio", "-monitor", f"unix:{work}/monitor,server,nowait", "-device", "intel-iommu,intremap=on", *cards,
             "-kernel", str(kernel), "-initrd", f"{work}/initramfs",
             "-append", "console=ttyS0 intel_iommu=on panic=-1 quiet pci=realloc no_timer_check"]

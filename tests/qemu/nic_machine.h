@@ -1,5 +1,5 @@
 // A node with the SR-IOV cards of the emulated machine: two Intel 82576 (igb) of QEMU, 0000:01:00.0 below pci0000:00
-// and 0000:41:00.0 below pci0000:40, with an IOMMU.
+// and 0000:41:00.0 below pci0000:40, with an IOMMU. udev names their interfaces.
 #pragma once
 
 #include <filesystem>
@@ -7,6 +7,7 @@
 #include <string>
 
 #include "host/module/driver_records.h"
+#include "tests/common/command_output.h"
 #include "tests/common/hardware_fixture.h"
 #include "tests/fakes/built_files.h"
 #include "tests/fakes/pod_namespace.h"
@@ -31,6 +32,12 @@ inline std::string driver_of(const std::string& bus_id) {
   return std::filesystem::read_symlink(folder_of(bus_id) / "driver", error).filename();
 }
 
+// The name and the alternative names, a line each.
+inline std::string names_of(const std::string& bus_id) {
+  const std::string name = interface_of(bus_id);
+  return name + "\n" + output_of("ip -o link show dev " + name + " | grep -o 'altname [^ \\\\]*' | sort");
+}
+
 inline std::string index_of(const std::string& interface) {
   std::ifstream file("/sys/class/net/" + interface + "/ifindex");
   std::string index;
@@ -51,6 +58,7 @@ class NicMachine : public HardwareFixture {
     writes->records = std::make_unique<DriverRecords>(folder / "drivers", "this boot");
     make_virtual_functions(2);
     ASSERT_TRUE(begins([] { return !interface_of(kFirst).empty() && !interface_of("0000:01:10.2").empty(); }));
+    ASSERT_TRUE(udev_is_done());
     start();
   }
   void start(const std::vector<std::string>& allowed = {"/sys/bus/pci/devices/*/driver_override",
@@ -63,6 +71,8 @@ class NicMachine : public HardwareFixture {
   static void make_virtual_functions(int count) {
     write_to(folder_of(kCard) / "sriov_numvfs", std::to_string(count) + "\n");
   }
+  // Waits until udev has done everything that it has heard of.
+  static bool udev_is_done() { return succeeds("udevadm settle"); }
   // Waits for what the kernel does by itself.
   template <class Done>
   static bool begins(Done done) {
