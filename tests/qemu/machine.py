@@ -24,8 +24,9 @@ import udev
 
 SNAPSHOT = "4"  # of what fetch() does: another number fetches anew
 LIMIT = 600  # seconds, for the whole life of the machine
-MODULES = ["igb", "igbvf", "vfio-pci", "vfio_iommu_type1", "veth", "dummy", "macvlan", "8021q", "bridge", "psample",
-           "aer_inject", "crc32_generic", "rdma_rxe", "ib_uverbs", "ib_umad", "rdma_ucm"]
+MODULES = ["igb", "igbvf", "vfio-pci", "vfio_iommu_type1", "veth", "dummy", "macvlan", "8021q", "bridge", "bonding",
+           "vrf", "crc32c_generic", "openvswitch", "psample", "aer_inject", "crc32_generic", "rdma_rxe", "ib_uverbs",
+           "ib_umad", "rdma_ucm"]
 # Root ports then tell the numbers of their slots, by which udev names interfaces. ACPI would call each slot 0.
 SLOTS = ["-global", "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off"]
 PROGRAMS = ["/usr/bin/nsenter", "/sbin/ip", "/sbin/devlink", "/usr/bin/rdma"]  # those of busybox know less

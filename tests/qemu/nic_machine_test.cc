@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "tests/qemu/nic_machine.h"
+#include "tests/qemu/open_vswitch.h"
 
 namespace cardcage {
 namespace {
@@ -123,16 +124,28 @@ TEST_P(NicMachine, AVirtualFunctionThatAPodHasHiddenComesBackWithoutAReset) {
 }
 
 TEST_P(NicMachine, WhatTheNodeUsesIsNotOffered) {
-  const std::string interface = interface_of(kOther);
+  const std::string interface = interface_of(kOther), port = "ip link set " + interface + " down master use0";
   for (const std::string& use :
-       std::initializer_list<std::string>{"link add link " + interface + " name use0 type vlan id 7",
-                                          "link add link " + interface + " name use0 type macvlan",
-                                          "link add use0 type bridge && ip link set " + interface + " master use0"}) {
+       {"link add link " + interface + " name use0 type vlan id 7",
+        "link add link " + interface + " name use0 type vlan protocol 802.1ad id 7",
+        "link add link " + interface + " name use0 type macvlan", "link add use0 type bridge && " + port,
+        "link add use0 type bond && " + port, "link add use0 type vrf table 7 && " + port}) {
     ASSERT_TRUE(succeeds("ip " + use)) << use;
     EXPECT_THAT(names(), Not(Contains("nic-0000-41-00-0"))) << use;
     ASSERT_TRUE(succeeds("ip link delete use0"));
     EXPECT_THAT(names(), Contains("nic-0000-41-00-0")) << use;
   }
+}
+
+// The bridge br-ex of OVN has no lower link, and its uplink has the datapath as its master.
+TEST_P(NicMachine, AnUplinkOfOpenVswitchIsNotOffered) {
+  {
+    OpenVswitch ovs;
+    ovs.add_port(interface_of(kOther));
+    EXPECT_TRUE(succeeds("ip link show " + interface_of(kOther) + " | grep 'master ovs-system'"));
+    EXPECT_THAT(names(), Not(Contains("nic-0000-41-00-0")));
+  }
+  EXPECT_THAT(names(), Contains("nic-0000-41-00-0"));
 }
 
 TEST_P(NicMachine, AFunctionIsBoundToVfioAndBack) {
