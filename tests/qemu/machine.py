@@ -2,7 +2,8 @@
 """Runs a test program in an emulated machine with SR-IOV cards: machine.py PROGRAM [FILTER].
 
 QEMU 10 and Linux 6.12 come from Debian's backports into a cache (CARDCAGE_CACHE) and are not installed. The machine has two NUMA nodes, an
-IOMMU and two Intel 82576 cards, each below a PCIe root complex of its own, and the kernel's simulated cards (netdevsim), which have devlink and
+IOMMU and two Intel 82576 cards, each below a PCIe root complex of its own, a third card without an IOMMU, and the kernel's simulated cards
+(netdevsim), which have devlink and
 64 virtual functions, an RDMA device without hardware (rdma_card.c), and Debian's udev; it is emulated in software, so it needs no privilege but that of apt. Its root file system is made of files of this one. Without the packages it prints SKIPPED and succeeds.
 """
 
@@ -21,8 +22,9 @@ from pathlib import Path
 import netdevsim
 import rdma_card
 import udev
+import vfio
 
-SNAPSHOT = "4"  # of what fetch() does: another number fetches anew
+SNAPSHOT = "5"  # of what fetch() does: another number fetches anew
 LIMIT = 600  # seconds, for the whole life of the machine
 MODULES = ["igb", "igbvf", "vfio-pci", "vfio_iommu_type1", "veth", "dummy", "macvlan", "8021q", "bridge", "bonding",
            "vrf", "crc32c_generic", "openvswitch", "psample", "aer_inject", "crc32_generic", "rdma_rxe", "ib_uverbs",
@@ -87,8 +89,8 @@ def fetch(folder: Path) -> None:
     run("depmod", "-b", str(folder / "root"), release)
     run("apt-get", *apt, "download", *netdevsim.packages(release), cwd=folder / "archives")
     extract(folder / "build")
-    for simulated in (netdevsim, rdma_card):
-        shutil.move(simulated.build(folder / "build", release), folder)
+    for built in (netdevsim, rdma_card, vfio):
+        shutil.move(built.build(folder / "build", release), folder)
     shutil.rmtree(folder / "build")
     (folder / "complete").touch()
 
@@ -175,7 +177,9 @@ def initramfs(folder: Path, program: Path, pattern: str) -> bytes:
         archive.program(path)
     listed = []
     for module in [*kernel_modules(folder), folder / "netdevsim.ko", folder / "rdma_card.ko"]:
-        name = f"lib/modules/{module.name.removesuffix('.xz')}"
+        own = folder / module.name.removesuffix(".xz")
+        module = own if own.exists() else module
+        name = f"lib/modules/{own.name}"
         archive.file(name, lzma.decompress(module.read_bytes()) if module.suffix == ".xz" else module.read_bytes())
         listed.append(f"/{name}\n")
     archive.file("modules", "".join(listed).encode(), 0o644)
@@ -189,7 +193,10 @@ def command(folder: Path, work: Path) -> list[str]:
     cards = ["-netdev", "hubport,id=n0,hubid=0", "-netdev", "hubport,id=n1,hubid=0",
              "-device", "pcie-root-port,id=rp0,bus=pcie.0,chassis=1,slot=1", "-device", "igb,bus=rp0,netdev=n0,id=igb0",
              "-device", "pxb-pcie,id=pxb1,bus_nr=0x40,numa_node=1,bus=pcie.0",
-             "-device", "pcie-root-port,id=rp1,bus=pxb1,chassis=2,slot=2", "-device", "igb,bus=rp1,netdev=n1,id=igb1"]
+             "-device", "pcie-root-port,id=rp1,bus=pxb1,chassis=2,slot=2", "-device", "igb,bus=rp1,netdev=n1,id=igb1",
+             # A card without an IOMMU, and without a driver.
+             "-device", "pxb-pcie,id=pxb2,bus_nr=0x60,bus=pcie.0,bypass_iommu=on",
+             "-device", "pcie-root-port,id=rp2,bus=pxb2,chassis=3,slot=3", "-device", "e1000e,bus=rp2,romfile="]
     memory = ["-m", "1536"]
     for node in (0, 1):
         memory += ["-object", f"memory-backend-ram,id=m{node},size=768M", "-numa", f"node,nodeid={node},cpus={node},memdev=m{node}"]

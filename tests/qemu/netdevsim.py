@@ -28,9 +28,14 @@ def make(folder: Path, release: str, sources: Path, name: str, *settings: str) -
     return module
 
 
-def build(folder: Path, release: str) -> Path:
-    """Builds from the packages extracted in `folder`; returns the module."""
+def extract(folder: Path, source: str) -> Path:
+    """Extracts a folder of the kernel's sources from the package in `folder`."""
     [archive] = (folder / "usr/src").glob("linux-source-*.tar.xz")
     name = archive.name.removesuffix(".tar.xz")
-    subprocess.run(["tar", "xJf", archive, "-C", folder, f"{name}/{SOURCE}"], check=True)
-    return make(folder, release, folder / name / SOURCE, "netdevsim", "CONFIG_NETDEVSIM=m")
+    subprocess.run(["tar", "xJf", archive, "-C", folder, f"{name}/{source}"], check=True)
+    return folder / name / source
+
+
+def build(folder: Path, release: str) -> Path:
+    """Builds from the packages extracted in `folder`; returns the module."""
+    return make(folder, release, extract(folder, SOURCE), "netdevsim", "CONFIG_NETDEVSIM=m")

@@ -1,5 +1,6 @@
-// A node with the SR-IOV cards of the emulated machine: two Intel 82576 (igb) of QEMU, 0000:01:00.0 below pci0000:00
-// and 0000:41:00.0 below pci0000:40, with an IOMMU. udev names their interfaces.
+// A node with the cards of the emulated machine: two Intel 82576 (igb) of QEMU, which have SR-IOV, 0000:01:00.0 below
+// pci0000:00 and 0000:41:00.0 below pci0000:40, with an IOMMU; 0000:61:00.0 has neither an IOMMU nor a driver. udev
+// names their interfaces.
 #pragma once
 
 #include <filesystem>
@@ -15,8 +16,10 @@
 
 namespace cardcage {
 
-inline const std::string kCard = "0000:01:00.0", kFirst = "0000:01:10.0", kOther = "0000:41:00.0";
-inline constexpr const char *kFirstName = "nic-0000-01-10-0", *kSecondName = "nic-0000-01-10-2";
+inline const std::string kCard = "0000:01:00.0", kFirst = "0000:01:10.0", kOther = "0000:41:00.0",
+                         kBare = "0000:61:00.0";
+inline constexpr const char *kFirstName = "nic-0000-01-10-0", *kSecondName = "nic-0000-01-10-2",
+                            *kBareName = "nic-0000-61-00-0";
 
 inline std::filesystem::path folder_of(const std::string& bus_id) { return "/sys/bus/pci/devices/" + bus_id; }
 
@@ -62,8 +65,9 @@ class NicMachine : public HardwareFixture {
     start();
   }
   void start(const std::vector<std::string>& allowed = {"/sys/bus/pci/devices/*/driver_override",
-                                                        "/sys/bus/pci/devices/*/reset"}) {
-    ModuleConfig wanted = config("libcardcage_nic.so");
+                                                        "/sys/bus/pci/devices/*/reset"},
+             Options options = {}) {
+    ModuleConfig wanted = config("libcardcage_nic.so", std::move(options));
     wanted.writes = allowed;
     const Status started = start_module(wanted);
     ASSERT_TRUE(started) << started.error().message;

@@ -21,7 +21,7 @@ using ::testing::UnorderedElementsAre;
 INSTANTIATE_TEST_SUITE_P(Isolation, NicMachine, ::testing::Values(Isolation::kProcess), name_of_isolation);
 
 TEST_P(NicMachine, FindsVirtualFunctionsAndTheirCard) {
-  EXPECT_THAT(names(), UnorderedElementsAre(kFirstName, kSecondName, "nic-0000-41-00-0"));
+  EXPECT_THAT(names(), UnorderedElementsAre(kFirstName, kSecondName, "nic-0000-41-00-0", kBareName));
   const Device first = device(kFirstName);
   EXPECT_EQ(first.kind, "vf");
   EXPECT_EQ(first.pci_bus_id, kFirst);
@@ -34,9 +34,9 @@ TEST_P(NicMachine, FindsVirtualFunctionsAndTheirCard) {
 
 TEST_P(NicMachine, FunctionsComeAndGoWithTheirNumber) {
   make_virtual_functions(0);
-  EXPECT_THAT(names(), UnorderedElementsAre("nic-0000-01-00-0", "nic-0000-41-00-0"));
+  EXPECT_THAT(names(), UnorderedElementsAre("nic-0000-01-00-0", "nic-0000-41-00-0", kBareName));
   make_virtual_functions(1);
-  EXPECT_THAT(names(), UnorderedElementsAre(kFirstName, "nic-0000-41-00-0"));
+  EXPECT_THAT(names(), UnorderedElementsAre(kFirstName, "nic-0000-41-00-0", kBareName));
 }
 
 TEST_P(NicMachine, AVirtualFunctionGoesToAPodAndBack) {
@@ -162,6 +162,35 @@ TEST_P(NicMachine, AFunctionIsBoundToVfioAndBack) {
   ASSERT_TRUE(released) << released.error().message;
   EXPECT_EQ(driver_of(kFirst), "igbvf");
   EXPECT_TRUE(begins([] { return !interface_of(kFirst).empty(); }));
+}
+
+// vfio makes a group for it, whose node has another name than those of other groups.
+TEST_P(NicMachine, AFunctionWithoutAnIommuIsBoundToVfioIfTheOperatorAllowsIt) {
+  const std::filesystem::path mode = "/sys/module/vfio/parameters/enable_unsafe_noiommu_mode";
+  ASSERT_FALSE(std::filesystem::exists(folder_of(kBare) / "iommu_group"));
+  ModuleClaim claim = claim_of("u1", kBareName, R"("mode":"Vfio")");
+  const auto refusal = [&] {
+    const auto refused = kept(run(preparing(claim, patiently())), claim);
+    return refused ? "nothing" : refused.error().message;
+  };
+  EXPECT_THAT(refusal(), HasSubstr("it is in no IOMMU group; turn on the IOMMU"));
+  let_go();
+  start({"/sys/bus/pci/devices/*/driver_override"}, {{"vfio_without_iommu", true}});
+  EXPECT_THAT(refusal(), HasSubstr("enable_unsafe_noiommu_mode=1"));
+  write_to(mode, "Y\n");
+  const auto prepared = kept(run(preparing(claim, patiently())), claim);
+  write_to(mode, "N\n");
+  ASSERT_TRUE(prepared) << prepared.error().message;
+  EXPECT_EQ(driver_of(kBare), "vfio-pci");
+  const std::string group = std::filesystem::read_symlink(folder_of(kBare) / "iommu_group").filename();
+  const DeviceNode& node = prepared->allocations.at(0).device_nodes.at(0);
+  EXPECT_EQ(node.path, "/dev/vfio/" + group);
+  EXPECT_EQ(node.host_path, "/dev/vfio/noiommu-" + group);
+  EXPECT_TRUE(std::filesystem::is_character_file(node.host_path));
+  EXPECT_FALSE(std::filesystem::exists(node.path)) << "that name is not on the node";
+  const Status released = run(module->unprepare(claim, patiently()));
+  ASSERT_TRUE(released) << released.error().message;
+  EXPECT_EQ(driver_of(kBare), "");
 }
 
 TEST_P(NicMachine, ItsCardSetsAVirtualFunctionUpAndBack) {
