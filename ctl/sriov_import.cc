@@ -103,7 +103,8 @@ class Rules {
     resource.lose_if_on("excludeTopology",
                         "the kubelet is told the NUMA nodes of the devices, and may align pods with them");
     if (const GivenNode info = resource.any("additionalInfo"))
-      record_.say(Fate::kNoCounterpart, *info, "the PCIDEVICE_ variables that end in _INFO lack their member extra, which has it");
+      record_.say(Fate::kNoCounterpart, *info,
+                  "the PCIDEVICE_ variables that end in _INFO lack their member extra, which has it");
     return select;
   }
 

@@ -104,7 +104,7 @@ class Selectors {
   Select read() {
     add_values("vendors", "attributes.vendor", kIds, "0x");
     add_values("devices", "attributes.device", kIds, "0x");
-    add_values("drivers", "attributes.driver", exact);
+    add_values("drivers", "attributes.driver", kDrivers);
     add_values("pciAddresses", "pci", kAddresses);
     add_acpi_indexes();
     add_link_types();

@@ -161,7 +161,7 @@ void require_own_group(const hardware::Node& node, const std::string& bus_id) {
 
 void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) {
   for (const cage::Allocation& allocation : claim.allocations()) require_present(node_, allocation.device());
-  std::vector<KeptInterface> interfaces = keep_interfaces(claim, edits);
+  std::vector<KeptInterface> interfaces = keep_interfaces(call, claim, edits);
   const std::string state = to_state(interfaces);
   if (state.size() > kMostState)
     throw cage::Error(CAGE_FAILED_PRECONDITION,
@@ -220,7 +220,7 @@ void Claims::unprepare(const cage::Call& call, const cage::Claim& claim) {
 
 void Claims::take_back_interface(const cage::Call& call, const cage::Claim& claim, const KeptInterface& kept) const {
   if (kept.moved_by_runtime)
-    hand_over_.restore_by_function(call, kept);
+    hand_over_.restore_by_function(call, kept, Origin::kPod);
   else
     hand_over_.restore(call, kept, claim.uid());
 }
@@ -231,8 +231,11 @@ bool Claims::is_reset(const std::string& device) const {
          !hardware::physical_function_of(node_.sysfs, bus_id).empty() && function_reset_.can_reset(bus_id);
 }
 
-// The driver has made a new interface by then.
+// The driver makes a new interface. udev may have renamed the other since the claim was prepared.
 void Claims::reset(const cage::Call& call, const std::string& device, const std::vector<KeptInterface>& interfaces) {
+  const auto found = std::ranges::find(interfaces, device, &KeptInterface::device);
+  std::optional<KeptInterface> kept;
+  if (found != interfaces.end()) kept = hand_over_.under_present_name(*found);
   try {
     function_reset_.reset(call, device, bus_id_of(device));
   } catch (const cage::Error& error) {
@@ -242,8 +245,7 @@ void Claims::reset(const cage::Call& call, const std::string& device, const std:
                       "reset of "
                    << device << "; add both, or set reset_on_release = false";
   }
-  const auto kept = std::ranges::find(interfaces, device, &KeptInterface::device);
-  if (kept != interfaces.end()) hand_over_.restore_by_function(call, *kept);
+  if (kept) hand_over_.restore_by_function(call, *kept, Origin::kDriver);
 }
 
 // Has the driver of the function read a change that it reads only when it is bound. A VFIO driver was bound after the
@@ -254,7 +256,7 @@ void Claims::bind_anew(const cage::Call& call, const std::string& device,
   if (driver.empty() || driver == policy_.vfio_driver) return;
   function_reset_.bind_anew(call, device, bus_id);
   const auto kept = std::ranges::find(interfaces, device, &KeptInterface::device);
-  if (kept != interfaces.end()) hand_over_.restore_by_function(call, *kept);
+  if (kept != interfaces.end()) hand_over_.restore_by_function(call, *kept, Origin::kDriver);
 }
 
 std::vector<VfChange> Claims::plan_changes(const cage::Claim& claim) const {
@@ -333,7 +335,8 @@ void Claims::give_functions(const cage::Call& call, const cage::Claim& claim) co
 }
 
 // States what the pod will see of them.
-std::vector<KeptInterface> Claims::keep_interfaces(const cage::Claim& claim, cage::Edits& edits) const {
+std::vector<KeptInterface> Claims::keep_interfaces(const cage::Call& call, const cage::Claim& claim,
+                                                   cage::Edits& edits) const {
   if (!claim.resource().empty()) return {};
   const std::vector<KeptInterface> known = interfaces_in(claim);
   std::vector<KeptInterface> interfaces;
@@ -347,7 +350,7 @@ std::vector<KeptInterface> Claims::keep_interfaces(const cage::Claim& claim, cag
         require_unused(host_, NodeLinks(policy_.choice), allocation.device(), present->netdev.name);
       continue;
     }
-    KeptInterface kept = keep_interface(allocation, known);
+    KeptInterface kept = keep_interface(call, allocation, known);
     if (kept.netdev.name.empty()) {
       if (settings.configures_interface() || !settings.mac.empty())
         throw cage::Error(CAGE_FAILED_PRECONDITION,
@@ -374,11 +377,12 @@ std::vector<KeptInterface> Claims::keep_interfaces(const cage::Claim& claim, cag
 }
 
 // As an earlier prepare found it, because a pod may have it by now. Without a name the device has no interface.
-KeptInterface Claims::keep_interface(const cage::Allocation& allocation,
+KeptInterface Claims::keep_interface(const cage::Call& call, const cage::Allocation& allocation,
                                      const std::vector<KeptInterface>& known) const {
   const std::string device(allocation.device());
   if (const auto before = std::ranges::find(known, device, &KeptInterface::device); before != known.end())
     return *before;
+  if (const auto present = interface_on_node(node_, device)) udev_.wait_for_name(call, *present);
   if (auto kept = read_interface(node_, device)) {
     require_unused(host_, NodeLinks(policy_.choice), device, kept->netdev.name);
     kept->rdma = movable_rdma_of(node_, device, kept->netdev);

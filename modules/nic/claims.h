@@ -17,6 +17,7 @@
 #include "modules/nic/held_functions.h"
 #include "modules/nic/lent_interfaces.h"
 #include "modules/nic/node_links.h"
+#include "modules/nic/udev.h"
 #include "modules/nic/vf_change.h"
 
 namespace cardcage::nic {
@@ -27,6 +28,7 @@ struct ClaimPolicy {
   std::string vfio_driver;            // the one that the passthrough binds
   bool resets = true;                 // virtual functions are reset when their claim ends
   std::filesystem::path device_info;  // the folder of the files for CNI plugins
+  std::filesystem::path udev;         // the folder of its database
 };
 
 class Claims {
@@ -37,7 +39,8 @@ class Claims {
         passthrough_(std::move(passthrough)),
         policy_(std::move(policy)),
         function_reset_(host_, node_.sysfs),
-        hand_over_(host_, node_),
+        udev_(host_, policy_.udev),
+        hand_over_(host_, node_, udev_),
         device_info_(host_, node_, policy_.device_info) {}
 
   // [any-thread] Calls for different claims may overlap.
@@ -55,8 +58,10 @@ class Claims {
   void hold_functions(const cage::Claim& claim);
   bool is_vfio(const cage::Allocation& allocation, const Settings& settings) const;
   void give_functions(const cage::Call& call, const cage::Claim& claim) const;
-  std::vector<KeptInterface> keep_interfaces(const cage::Claim& claim, cage::Edits& edits) const;
-  KeptInterface keep_interface(const cage::Allocation& allocation, const std::vector<KeptInterface>& known) const;
+  std::vector<KeptInterface> keep_interfaces(const cage::Call& call, const cage::Claim& claim,
+                                             cage::Edits& edits) const;
+  KeptInterface keep_interface(const cage::Call& call, const cage::Allocation& allocation,
+                               const std::vector<KeptInterface>& known) const;
   void take_back_interface(const cage::Call& call, const cage::Claim& claim, const KeptInterface& kept) const;
   bool is_reset(const std::string& device) const;
   void reset(const cage::Call& call, const std::string& device, const std::vector<KeptInterface>& interfaces);
@@ -71,6 +76,7 @@ class Claims {
   const hardware::Passthrough passthrough_;
   const ClaimPolicy policy_;
   const hardware::FunctionReset function_reset_;
+  const Udev udev_;
   const HandOver hand_over_;
   const DeviceInfo device_info_;
   std::atomic<bool> reset_refused_ = false;  // by the configuration, which is logged once

@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <chrono>
 #include <exception>
-#include <functional>
 #include <system_error>
 #include <thread>
 
@@ -12,6 +11,7 @@
 #include "modules/nic/netlink/links.h"
 #include "modules/nic/network.h"
 #include "modules/nic/nic.h"
+#include "modules/nic/polling.h"
 #include "modules/nic/rdma_hand_over.h"
 #include "modules/nic/restore.h"
 
@@ -20,7 +20,6 @@ namespace {
 
 // The kernel takes a network namespace down after its last process has ended, and not at once.
 constexpr std::chrono::seconds kReturnLimit{5};
-constexpr std::chrono::milliseconds kLook{20};
 
 // The kernel chooses the number: a name that nobody has. A pod sees it for the moment until it has its own.
 constexpr const char* kPassing = "cage%d";
@@ -124,17 +123,6 @@ void configure(cage::Host host, NetlinkSocket& pod, const Link& link, const Kept
   for (const Rule& rule : settings.rules) add_rule(pod, rule);
 }
 
-// Looks until the kernel has done its part, for a moment.
-bool becomes_true(const cage::Call& call, const std::function<bool()>& condition) {
-  const auto deadline = std::chrono::steady_clock::now() + kReturnLimit;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    call.checkpoint();
-    std::this_thread::sleep_for(kLook);
-  }
-  return true;
-}
-
 // Names the interface in the error of the call.
 [[noreturn]] void fail(const KeptInterface& kept, const char* what, const std::system_error& error) {
   throw cage::Error(CAGE_UNAVAILABLE, "interface '" + kept.netdev.name + "' of device '" + kept.device + "' " + what +
@@ -208,25 +196,38 @@ void HandOver::put_back(const KeptInterface& kept, const Mark& mark, NetlinkSock
     restore_link(host_, node_, node, *back, kept, mark.name_before(*back), Refused::kFails);
 }
 
-void HandOver::restore_by_function(const cage::Call& call, const KeptInterface& kept) const try {
+void HandOver::restore_by_function(const cage::Call& call, const KeptInterface& before, Origin origin) const try {
+  KeptInterface kept = before;
   const std::string bus_id = bus_id_of(kept.device);
   const auto restored_or_gone = [&] {
     NetlinkSocket node;
+    if (const auto named = interface_on_node(node_, kept.device)) udev_.wait_for_name(call, *named);
     if (const auto back = find_on_node(node, node_, kept)) {
       // Its old name may be another's by now.
       const auto taker = find_named(node, kept.netdev.name);
       const bool is_taken = taker && taker->index != back->index;
+      if (origin == Origin::kDriver)
+        std::ranges::copy(back->alternative_names, std::back_inserter(kept.alternative_names));
       restore_link(host_, node_, node, *back, kept, is_taken ? back->name : kept.netdev.name, Refused::kIsLogged);
       return true;
     }
     return bus_id.empty() || !hardware::is_present(node_.sysfs, bus_id);
   };
-  if (!becomes_true(call, restored_or_gone))
+  if (!becomes_true(call, kReturnLimit, restored_or_gone))
     throw cage::Error(CAGE_UNAVAILABLE, "interface '" + kept.netdev.name + "' of device '" + kept.device +
                                             "' is not back on the node; it may still be in a network namespace, or its "
                                             "driver did not make it");
 } catch (const std::system_error& error) {
-  fail(kept, "cannot be restored", error);
+  fail(before, "cannot be restored", error);
+}
+
+KeptInterface HandOver::under_present_name(KeptInterface kept) const try {
+  NetlinkSocket node;
+  const auto link = find_on_node(node, node_, kept);
+  if (link && (link->index == kept.index || link->index >= kFirstIndexInPods)) kept.netdev.name = link->name;
+  return kept;
+} catch (const std::system_error& error) {
+  fail(kept, "cannot be read", error);
 }
 
 void HandOver::restore(const cage::Call& call, const KeptInterface& kept, std::string_view claim_uid) const try {
@@ -240,10 +241,10 @@ void HandOver::restore(const cage::Call& call, const KeptInterface& kept, std::s
     const bool returns = !bus_id.empty() && interfaces_at(hardware::path_of(node_.sysfs, bus_id));
     return !returns || read_interface(node_, kept.device);
   };
-  if (!becomes_true(call, restored_or_gone))
+  if (!becomes_true(call, kReturnLimit, restored_or_gone))
     throw cage::Error(CAGE_UNAVAILABLE, "interface '" + kept.netdev.name + "' of device '" + kept.device +
                                             "' is still in a network namespace; it comes back when that ends");
-  if (!becomes_true(call, [&] { return is_rdma_back(node_, kept); }))
+  if (!becomes_true(call, kReturnLimit, [&] { return is_rdma_back(node_, kept); }))
     throw cage::Error(CAGE_UNAVAILABLE, "RDMA device '" + kept.rdma.front().name + "' of device '" + kept.device +
                                             "' is still in a network namespace; it comes back when that ends");
   restore_rdma_names(host_, kept);

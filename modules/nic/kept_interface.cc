@@ -101,8 +101,9 @@ class Reader {
   std::string_view rest_;
 };
 
-// The one that is no representor, and the device's port if there are several.
-std::optional<Netdev> netdev_of(const hardware::Node& node, std::string_view device) {
+}  // namespace
+
+std::optional<Netdev> interface_on_node(const hardware::Node& node, std::string_view device) {
   const std::string bus_id = bus_id_of(device);
   if (bus_id.empty()) {
     const std::string name = interface_of(device);
@@ -116,10 +117,8 @@ std::optional<Netdev> netdev_of(const hardware::Node& node, std::string_view dev
   return found == netdevs.end() ? std::nullopt : std::optional(std::move(*found));
 }
 
-}  // namespace
-
 std::optional<KeptInterface> read_interface(const hardware::Node& node, std::string_view device) {
-  auto netdev = netdev_of(node, device);
+  auto netdev = interface_on_node(node, device);
   if (!netdev) return std::nullopt;
   KeptInterface kept;
   kept.device = device;
@@ -146,7 +145,7 @@ std::optional<Link> link_of(NetlinkSocket& node, const Netdev& netdev, const std
 
 std::optional<Link> find_on_node(NetlinkSocket& socket, const hardware::Node& node, const KeptInterface& kept) {
   const std::string bus_id = bus_id_of(kept.device);
-  const auto now = netdev_of(node, kept.device);
+  const auto now = interface_on_node(node, kept.device);
   auto link = now ? link_of(socket, *now, bus_id) : std::nullopt;
   if (link && bus_id.empty() && link->mac != kept.netdev.mac) return std::nullopt;
   return link;

@@ -34,6 +34,9 @@ struct KeptInterface {
 // The IFF_* that a pod may change, beside IFF_UP.
 extern const std::uint32_t kRestoredFlags;
 
+// The interface that the device has on the node now; nothing if it has none, or if that is away. One that represents
+// another function is none, and a port has its own.
+std::optional<Netdev> interface_on_node(const hardware::Node& node, std::string_view device);
 // What the node has of the device now; nothing if it has no interface, or if that is away. Throws std::system_error.
 std::optional<KeptInterface> read_interface(const hardware::Node& node, std::string_view device);
 

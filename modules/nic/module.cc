@@ -37,6 +37,8 @@ class Module final : public cage::Module {
                          "interfaces that are offered without a PCI function, or with an address: [\"veth-pod*\"]"),
       cage::Option::boolean("reset_on_release", "true",
                             "reset virtual functions when their claim ends (FLR); needs the key writes"),
+      cage::Option::text("udev", "/run/udev",
+                         "where udev keeps which interfaces it has named, which claims wait for if it is there"),
       cage::Option::text("vfio_driver", "vfio-pci", "the kernel's driver for functions that containers drive"),
       cage::Option::boolean("vfio_without_iommu", "false",
                             "give functions that no IOMMU keeps from the node's memory, too (VFIO's noiommu mode)"),
@@ -55,7 +57,8 @@ class Module final : public cage::Module {
                 {.choice = choice_of(options),
                  .vfio_driver = std::string(options.text("vfio_driver")),
                  .resets = options.boolean("reset_on_release"),
-                 .device_info = std::filesystem::path(options.text("device_info"))}) {}
+                 .device_info = std::filesystem::path(options.text("device_info")),
+                 .udev = std::filesystem::path(options.text("udev"))}) {}
 
   void start(const cage::Call&) override {
     links_.start();

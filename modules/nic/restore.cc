@@ -26,16 +26,21 @@ LinkChange difference(const Link& link, const KeptInterface& kept) {
   return change;
 }
 
+// udev may add the name as an alternative one at any time, or rename the interface to it.
 void rename(NetlinkSocket& node, const Link& link, const std::string& name) {
-  if (link.name == name) return;
-  const auto taker = find_named(node, name);
-  if (taker && taker->index == link.index && taker->name == name) return;  // udev was quicker
-  if (taker && taker->index != link.index)
-    throw cage::Error(CAGE_UNAVAILABLE, "interface '" + link.name + "' cannot have its name '" + name +
-                                            "' of before again: '" + taker->name +
-                                            "' has that by now; rename or remove that one");
-  if (taker) remove_alternative_name(node, link.index, name);  // its own, as udev gives it
-  change_link(node, link.index, {.name = name});
+  constexpr int kTries = 3;
+  for (int left = kTries;; --left) try {
+      if (link.name != name) change_link(node, link.index, {.name = name});
+      return;
+    } catch (const std::system_error& error) {
+      if (error.code().value() != EEXIST || left <= 1) throw;
+      const auto taker = find_named(node, name);
+      if (taker && taker->index != link.index)
+        throw cage::Error(CAGE_UNAVAILABLE, "interface '" + link.name + "' cannot have its name '" + name +
+                                                "' of before again: '" + taker->name +
+                                                "' has that by now; rename or remove that one");
+      if (taker && taker->name != name) remove_alternative_name(node, link.index, name);
+    }
 }
 
 // udev may have added it meanwhile.

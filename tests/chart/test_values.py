@@ -98,7 +98,7 @@ def test_paths_are_mounted_and_configured():
 def test_modules_bring_what_they_need():
     plain, nvidia, fpga, nic = (render(values) for values in (MOCK, NVIDIA, {"modules": {"fpga": {"enabled": True}}}, {"modules": {"nic": {"enabled": True}}}))
     assert set(mounts(nvidia)) - set(mounts(plain)) == {"/run/nvidia/driver"}
-    assert set(mounts(nic)) - set(mounts(plain)) == {"/var/run/nri", "/var/run/netns"}
+    assert set(mounts(nic)) - set(mounts(plain)) == {"/var/run/nri", "/var/run/netns", "/run/udev"}
     assert set(mounts(fpga)) == set(mounts(plain))
     assert [pod(objects).get("hostPID", False) for objects in (plain, nvidia, fpga, nic)] == [False, False, True, False]
     assert [one(nic, "ClusterRole", "cardcage-claim-status")["rules"][1]["resourceNames"]] == [["nic.cardcage.dev"]]

@@ -22,6 +22,7 @@ struct Interference {
   int step = -1;                           // index of the affected request, from 0; -1 = none
   int error = kKill;                       // an errno that the request fails with, or the process dies before it
   std::vector<std::uint16_t> spares = {};  // types of netlink messages that are spared
+  std::function<void()> act = {};          // runs before the request, which is sent then
 };
 
 struct SteppedResult {
@@ -70,6 +71,10 @@ inline SteppedResult run_stepped(const std::function<bool()>& work, Interference
       const long head = ::ptrace(PTRACE_PEEKDATA, child, registers.rsi, nullptr);  // length and type in nlmsghdr
       const auto type = static_cast<std::uint16_t>(static_cast<unsigned long>(head) >> 32);
       if (std::ranges::find(interference.spares, type) != interference.spares.end()) continue;
+      if (interference.act) {
+        interference.act();
+        continue;
+      }
       if (interference.error == Interference::kKill) {
         ::kill(child, SIGKILL);
         continue;

@@ -12,10 +12,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
-#include <memory>
 #include <random>
 
 #include "modules/nic/hand_over.h"
+#include "tests/common/command_output.h"
 #include "tests/common/recording_host.h"
 #include "tests/fakes/network_namespace.h"
 #include "tests/fakes/pod_namespace.h"
@@ -24,15 +24,6 @@
 
 namespace cardcage::nic {
 namespace {
-
-std::string output_of(const std::string& command) {
-  std::string text;
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
-  std::array<char, 4096> buffer{};
-  while (const std::size_t size = std::fread(buffer.data(), 1, buffer.size(), pipe.get()))
-    text.append(buffer.data(), size);
-  return text;
-}
 
 // One interface in namespaces of its own.
 class Scene {
@@ -108,7 +99,7 @@ class Scene {
   PodNamespace pod_;
   NicTree tree_;
   RecordingHost host_;
-  HandOver hand_over_{host_.host(), tree()};
+  HandOver hand_over_{host_.host(), tree(), Udev(host_.host(), {})};
   SandboxedPod sandbox_ = pod_.pod();
   cage_pod raw_pod_{.struct_size = sizeof(cage_pod),
                     .network_namespace = works() ? sandbox_.network_namespace->get() : -1,
@@ -208,6 +199,35 @@ TEST(NicMoveOfAMac, AnAddressIsTriedAgain) {
     return count;
   };
   EXPECT_EQ(failures(true), failures(false));
+}
+
+class NicMoveBesideUdev : public NicMove {};
+INSTANTIATE_TEST_SUITE_P(Interfaces, NicMoveBesideUdev,
+                         ::testing::Combine(::testing::Values("veth", "macvlan"), ::testing::Values(0)),
+                         [](const auto& about) { return std::string(std::get<0>(about.param)); });
+
+// udev gives an interface its names when it hears of it, and the kernel then refuses such a name as the main one.
+TEST_P(NicMoveBesideUdev, AMoveSucceedsIfTheNameBecomesAnAlternativeOneMeanwhile) {
+  int met = 0;
+  const auto add_name = [&met] {
+    for (const char* passing : {"cage0", "cage1"})
+      if (std::system(fmt::format("ip link property add dev {} altname nic0 2>/dev/null", passing).c_str()) == 0) ++met;
+  };
+  int step = 0;
+  for (; step < kMostSteps; ++step) {
+    Scene scene(kind());
+    ASSERT_TRUE(scene.is_good());
+    const Interference udev{.step = step, .act = add_name};
+    const std::string about = fmt::format("step {}", step);
+    const SteppedResult in = run_stepped([&] { return scene.attach(); }, udev);
+    EXPECT_TRUE(in.succeeded && scene.is_in_pod()) << about;
+    const SteppedResult out = run_stepped([&] { return scene.detach(); }, udev);
+    EXPECT_TRUE(out.succeeded) << about;
+    scene.expect_as_before(about);
+    if (HasFailure() || std::max(in.steps, out.steps) <= step) break;
+  }
+  EXPECT_GT(met, 3) << "while the interface was on the node under a passing name";
+  EXPECT_LT(step, kMostSteps);
 }
 
 // A program that lets every frame pass.

@@ -13,6 +13,7 @@ class NicFixture : public HardwareFixture {
   ~NicFixture() override { let_go(); }
 
   Status start(Options options = {}) {
+    options.emplace("udev", (tree.root() / "run/udev").native());
     roots = {.sysfs = tree.sysfs(), .procfs = "/proc", .devfs = tree.devfs(), .driver = "/"};
     return start_module(config("libcardcage_nic.so", std::move(options)));
   }

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-SOURCES = ["drivers/net/netdevsim", "drivers/fpga"]
+SOURCES = ["drivers/net/netdevsim", "drivers/fpga", "drivers/vfio"]
 
 
 def run(*command) -> None:

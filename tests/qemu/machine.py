@@ -21,9 +21,10 @@ from pathlib import Path
 import fpga
 import kernel_build
 import nic
+import udev
 from tier import Tier
 
-SNAPSHOT = "3"  # of what fetch() does: another number fetches anew
+SNAPSHOT = "6"  # of what fetch() does: another number fetches anew
 LIMIT = 600  # seconds, for the whole life of the machine
 TIERS = {"nic": nic.TIER, "fpga": fpga.TIER, "fpga_plain": fpga.PLAIN}
 BUILD = "/build"  # the place of what is tested
@@ -39,7 +40,9 @@ mount -t devtmpfs none /dev
 mount -t tmpfs none /tmp
 mount -t tmpfs none /run
 ln -s /proc/self/fd /dev/fd
+UDEV
 while read -r module; do insmod $module; done </modules
+SETTLE
 ip link set lo up
 cd /tmp
 echo "==> the machine is up: $(uname -r)"
@@ -77,7 +80,7 @@ def fetch(folder: Path) -> None:
             run("dpkg-deb", "--extract", package, place)
             package.unlink()
 
-    run("apt-get", *apt, "download", f"{image}-unsigned", cwd=folder / "archives")
+    run("apt-get", *apt, "download", f"{image}-unsigned", udev.PACKAGE, cwd=folder / "archives")
     extract(folder / "root")
     run("depmod", "-b", str(folder / "root"), release)
     run("apt-get", *apt, "download", *kernel_build.packages(release), cwd=folder / "archives")
@@ -161,16 +164,23 @@ def initramfs(folder: Path, tier: Tier, program: Path, pattern: str) -> bytes:
     for path in tier.programs:
         archive.program(Path(path).resolve())
         archive.link(f"usr/bin/{Path(path).name}", str(Path(path).resolve()))
+    if tier.udev:
+        udev.add(archive, folder / "root")
     build = program.resolve().parent.parent  # which may lie in /tmp, where the machine mounts another folder
     for name in (f"bin/{program.name}", "bin/cardcage-worker", "bin/cardcage-access", f"lib/cardcage/modules/{tier.library}"):
         archive.program(build / name, f"{BUILD}/{name}")
     listed = []
-    for module in [*kernel_modules(folder, tier.modules), *tier.build(folder / "build")]:
+    built = {module.name: module for module in tier.build(folder / "build")}
+    # A module that is built replaces the one of Debian.
+    of_debian = [built.pop(module.name.removesuffix(".xz"), module) for module in kernel_modules(folder, tier.modules)]
+    for module in [*of_debian, *built.values()]:
         name = f"lib/modules/{module.name.removesuffix('.xz')}"
         archive.file(name, lzma.decompress(module.read_bytes()) if module.suffix == ".xz" else module.read_bytes())
         listed.append(f"/{name} {tier.parameters.get(module.stem, '')}\n")
     archive.file("modules", "".join(listed).encode(), 0o644)
-    archive.file("init", INIT.replace("PROGRAM", f"{BUILD}/bin/{program.name}").replace("FILTER", pattern).encode())
+    init = INIT.replace("PROGRAM", f"{BUILD}/bin/{program.name}").replace("FILTER", pattern)
+    init = init.replace("UDEV", udev.START if tier.udev else "").replace("SETTLE", udev.SETTLE if tier.udev else "")
+    archive.file("init", init.encode())
     return archive.bytes()
 
 

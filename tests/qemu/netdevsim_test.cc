@@ -34,6 +34,7 @@ class Netdevsim : public ::testing::Test {
       write_to(debug_folder(i) / "max_vfs", std::to_string(kVirtual));
       write_to(folder(i) / "sriov_numvfs", std::to_string(kVirtual));
     }
+    ASSERT_TRUE(succeeds("udevadm settle")) << "udev names them";
   }
   void TearDown() override {
     for (int i = 1; i <= kCards; ++i) write_to("/sys/bus/netdevsim/del_device", std::to_string(i));

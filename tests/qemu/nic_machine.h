@@ -1,5 +1,6 @@
-// A node with the SR-IOV cards of the emulated machine: two Intel 82576 (igb) of QEMU, 0000:01:00.0 below pci0000:00
-// and 0000:41:00.0 below pci0000:40, with an IOMMU.
+// A node with the cards of the emulated machine: two Intel 82576 (igb) of QEMU, which have SR-IOV, 0000:01:00.0 below
+// pci0000:00 and 0000:41:00.0 below pci0000:40, with an IOMMU; 0000:61:00.0 has neither an IOMMU nor a driver. udev
+// names their interfaces.
 #pragma once
 
 #include <filesystem>
@@ -7,6 +8,7 @@
 #include <string>
 
 #include "host/module/driver_records.h"
+#include "tests/common/command_output.h"
 #include "tests/common/hardware_fixture.h"
 #include "tests/fakes/built_files.h"
 #include "tests/fakes/pod_namespace.h"
@@ -14,8 +16,10 @@
 
 namespace cardcage {
 
-inline const std::string kCard = "0000:01:00.0", kFirst = "0000:01:10.0", kOther = "0000:41:00.0";
-inline constexpr const char *kFirstName = "nic-0000-01-10-0", *kSecondName = "nic-0000-01-10-2";
+inline const std::string kCard = "0000:01:00.0", kFirst = "0000:01:10.0", kOther = "0000:41:00.0",
+                         kBare = "0000:61:00.0";
+inline constexpr const char *kFirstName = "nic-0000-01-10-0", *kSecondName = "nic-0000-01-10-2",
+                            *kBareName = "nic-0000-61-00-0";
 
 inline std::filesystem::path folder_of(const std::string& bus_id) { return "/sys/bus/pci/devices/" + bus_id; }
 
@@ -29,6 +33,12 @@ inline std::string interface_of(const std::string& bus_id) {
 inline std::string driver_of(const std::string& bus_id) {
   std::error_code error;
   return std::filesystem::read_symlink(folder_of(bus_id) / "driver", error).filename();
+}
+
+// The name and the alternative names, a line each.
+inline std::string names_of(const std::string& bus_id) {
+  const std::string name = interface_of(bus_id);
+  return name + "\n" + output_of("ip -o link show dev " + name + " | grep -o 'altname [^ \\\\]*' | sort");
 }
 
 inline std::string index_of(const std::string& interface) {
@@ -51,11 +61,13 @@ class NicMachine : public HardwareFixture {
     writes->records = std::make_unique<DriverRecords>(folder / "drivers", "this boot");
     make_virtual_functions(2);
     ASSERT_TRUE(begins([] { return !interface_of(kFirst).empty() && !interface_of("0000:01:10.2").empty(); }));
+    ASSERT_TRUE(udev_is_done());
     start();
   }
   void start(const std::vector<std::string>& allowed = {"/sys/bus/pci/devices/*/driver_override",
-                                                        "/sys/bus/pci/devices/*/reset"}) {
-    ModuleConfig wanted = config("libcardcage_nic.so");
+                                                        "/sys/bus/pci/devices/*/reset"},
+             Options options = {}) {
+    ModuleConfig wanted = config("libcardcage_nic.so", std::move(options));
     wanted.writes = allowed;
     const Status started = start_module(wanted);
     ASSERT_TRUE(started) << started.error().message;
@@ -63,6 +75,8 @@ class NicMachine : public HardwareFixture {
   static void make_virtual_functions(int count) {
     write_to(folder_of(kCard) / "sriov_numvfs", std::to_string(count) + "\n");
   }
+  // Waits until udev has done everything that it has heard of.
+  static bool udev_is_done() { return succeeds("udevadm settle"); }
   // Waits for what the kernel does by itself.
   template <class Done>
   static bool begins(Done done) {

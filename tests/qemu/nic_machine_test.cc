@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "tests/qemu/nic_machine.h"
+#include "tests/qemu/open_vswitch.h"
 
 namespace cardcage {
 namespace {
@@ -20,7 +21,7 @@ using ::testing::UnorderedElementsAre;
 INSTANTIATE_TEST_SUITE_P(Isolation, NicMachine, ::testing::Values(Isolation::kProcess), name_of_isolation);
 
 TEST_P(NicMachine, FindsVirtualFunctionsAndTheirCard) {
-  EXPECT_THAT(names(), UnorderedElementsAre(kFirstName, kSecondName, "nic-0000-41-00-0"));
+  EXPECT_THAT(names(), UnorderedElementsAre(kFirstName, kSecondName, "nic-0000-41-00-0", kBareName));
   const Device first = device(kFirstName);
   EXPECT_EQ(first.kind, "vf");
   EXPECT_EQ(first.pci_bus_id, kFirst);
@@ -33,9 +34,9 @@ TEST_P(NicMachine, FindsVirtualFunctionsAndTheirCard) {
 
 TEST_P(NicMachine, FunctionsComeAndGoWithTheirNumber) {
   make_virtual_functions(0);
-  EXPECT_THAT(names(), UnorderedElementsAre("nic-0000-01-00-0", "nic-0000-41-00-0"));
+  EXPECT_THAT(names(), UnorderedElementsAre("nic-0000-01-00-0", "nic-0000-41-00-0", kBareName));
   make_virtual_functions(1);
-  EXPECT_THAT(names(), UnorderedElementsAre(kFirstName, "nic-0000-41-00-0"));
+  EXPECT_THAT(names(), UnorderedElementsAre(kFirstName, "nic-0000-41-00-0", kBareName));
 }
 
 TEST_P(NicMachine, AVirtualFunctionGoesToAPodAndBack) {
@@ -98,7 +99,7 @@ TEST_P(NicMachine, AVirtualFunctionComesBackByItselfWhenItsPodEnds) {
 TEST_P(NicMachine, AVirtualFunctionThatAPodHasHiddenComesBackWithoutAReset) {
   let_go();
   start({});
-  const std::string before = interface_of(kFirst), index = index_of(before);
+  const std::string before = interface_of(kFirst), index = index_of(before), all_names = names_of(kFirst);
   for (const bool by_itself : {false, true}) {
     PodNamespace pod;
     ModuleClaim claim = claim_of(by_itself ? "u2" : "u1", kFirstName, R"("interface":{"name":"net1"})");
@@ -113,9 +114,9 @@ TEST_P(NicMachine, AVirtualFunctionThatAPodHasHiddenComesBackWithoutAReset) {
       ASSERT_TRUE(run(module->detach(claim, pod.pod(), soon())));
     const Status released = run(module->unprepare(claim, patiently()));
     ASSERT_TRUE(released) << released.error().message;
-    EXPECT_EQ(interface_of(kFirst), before);
+    EXPECT_EQ(names_of(kFirst), all_names);
     EXPECT_TRUE(succeeds("ip link show " + before + " | grep 'mtu 1500'"));
-    EXPECT_FALSE(succeeds("ip link show " + before + " | grep -E '02:00:00:00:00:99|alias|altname'"));
+    EXPECT_FALSE(succeeds("ip link show " + before + " | grep -E '02:00:00:00:00:99|alias'"));
     if (!by_itself) {
       EXPECT_EQ(index_of(before), index);
     }
@@ -123,16 +124,28 @@ TEST_P(NicMachine, AVirtualFunctionThatAPodHasHiddenComesBackWithoutAReset) {
 }
 
 TEST_P(NicMachine, WhatTheNodeUsesIsNotOffered) {
-  const std::string interface = interface_of(kOther);
+  const std::string interface = interface_of(kOther), port = "ip link set " + interface + " down master use0";
   for (const std::string& use :
-       std::initializer_list<std::string>{"link add link " + interface + " name use0 type vlan id 7",
-                                          "link add link " + interface + " name use0 type macvlan",
-                                          "link add use0 type bridge && ip link set " + interface + " master use0"}) {
+       {"link add link " + interface + " name use0 type vlan id 7",
+        "link add link " + interface + " name use0 type vlan protocol 802.1ad id 7",
+        "link add link " + interface + " name use0 type macvlan", "link add use0 type bridge && " + port,
+        "link add use0 type bond && " + port, "link add use0 type vrf table 7 && " + port}) {
     ASSERT_TRUE(succeeds("ip " + use)) << use;
     EXPECT_THAT(names(), Not(Contains("nic-0000-41-00-0"))) << use;
     ASSERT_TRUE(succeeds("ip link delete use0"));
     EXPECT_THAT(names(), Contains("nic-0000-41-00-0")) << use;
   }
+}
+
+// The bridge br-ex of OVN has no lower link, and its uplink has the datapath as its master.
+TEST_P(NicMachine, AnUplinkOfOpenVswitchIsNotOffered) {
+  {
+    OpenVswitch ovs;
+    ovs.add_port(interface_of(kOther));
+    EXPECT_TRUE(succeeds("ip link show " + interface_of(kOther) + " | grep 'master ovs-system'"));
+    EXPECT_THAT(names(), Not(Contains("nic-0000-41-00-0")));
+  }
+  EXPECT_THAT(names(), Contains("nic-0000-41-00-0"));
 }
 
 TEST_P(NicMachine, AFunctionIsBoundToVfioAndBack) {
@@ -149,6 +162,35 @@ TEST_P(NicMachine, AFunctionIsBoundToVfioAndBack) {
   ASSERT_TRUE(released) << released.error().message;
   EXPECT_EQ(driver_of(kFirst), "igbvf");
   EXPECT_TRUE(begins([] { return !interface_of(kFirst).empty(); }));
+}
+
+// vfio makes a group for it, whose node has another name than those of other groups.
+TEST_P(NicMachine, AFunctionWithoutAnIommuIsBoundToVfioIfTheOperatorAllowsIt) {
+  const std::filesystem::path mode = "/sys/module/vfio/parameters/enable_unsafe_noiommu_mode";
+  ASSERT_FALSE(std::filesystem::exists(folder_of(kBare) / "iommu_group"));
+  ModuleClaim claim = claim_of("u1", kBareName, R"("mode":"Vfio")");
+  const auto refusal = [&] {
+    const auto refused = kept(run(preparing(claim, patiently())), claim);
+    return refused ? "nothing" : refused.error().message;
+  };
+  EXPECT_THAT(refusal(), HasSubstr("it is in no IOMMU group; turn on the IOMMU"));
+  let_go();
+  start({"/sys/bus/pci/devices/*/driver_override"}, {{"vfio_without_iommu", true}});
+  EXPECT_THAT(refusal(), HasSubstr("enable_unsafe_noiommu_mode=1"));
+  write_to(mode, "Y\n");
+  const auto prepared = kept(run(preparing(claim, patiently())), claim);
+  write_to(mode, "N\n");
+  ASSERT_TRUE(prepared) << prepared.error().message;
+  EXPECT_EQ(driver_of(kBare), "vfio-pci");
+  const std::string group = std::filesystem::read_symlink(folder_of(kBare) / "iommu_group").filename();
+  const DeviceNode& node = prepared->allocations.at(0).device_nodes.at(0);
+  EXPECT_EQ(node.path, "/dev/vfio/" + group);
+  EXPECT_EQ(node.host_path, "/dev/vfio/noiommu-" + group);
+  EXPECT_TRUE(std::filesystem::is_character_file(node.host_path));
+  EXPECT_FALSE(std::filesystem::exists(node.path)) << "that name is not on the node";
+  const Status released = run(module->unprepare(claim, patiently()));
+  ASSERT_TRUE(released) << released.error().message;
+  EXPECT_EQ(driver_of(kBare), "");
 }
 
 TEST_P(NicMachine, ItsCardSetsAVirtualFunctionUpAndBack) {

@@ -15,6 +15,10 @@ class InfiniBandCard : public NicMachine {
   void SetUp() override {
     NicMachine::SetUp();
     write_to(kParameter, kCard + "\n");
+    // udev renames it, and of the interfaces of a card the module takes the first.
+    ASSERT_TRUE(udev_is_done());
+    const std::string types = "/sys/bus/pci/devices/" + kCard + "/net/*/type";
+    ASSERT_TRUE(succeeds("ip link set $(basename $(dirname $(grep -lx 32 " + types + "))) name aib0"));
     ASSERT_TRUE(succeeds("ip link set aib0 vf 0 node_guid " + kBefore));
     ASSERT_TRUE(succeeds("ip link set aib0 vf 0 port_guid " + kBefore));
   }

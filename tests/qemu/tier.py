@@ -14,3 +14,4 @@ class Tier:
     programs: list[str]  # besides busybox, whose own ones know less
     devices: list[str]  # QEMU's
     arguments: str  # of the kernel
+    udev: bool = False  # systemd-udevd runs, and names interfaces

@@ -26,6 +26,10 @@
 {{- $folders = append $folders (dict "name" "nri" "path" .values.nriSocketDir) }}
 {{- $folders = append $folders (dict "name" "network-namespaces" "path" "/var/run/netns" "mount" (merge (dict "readOnly" true) $fromNode)) }}
 {{- end }}
+{{- if .values.modules.nic.enabled }}
+{{- /* Where udev keeps what it has named. */}}
+{{- $folders = append $folders (dict "name" "udev" "path" "/run/udev" "mount" (dict "readOnly" true)) }}
+{{- end }}
 {{- if and .values.modules.nic.enabled .values.modules.nic.resources }}
 {{- /* The folder in which Multus and CNI plugins expect files about the devices of resources. */}}
 {{- $folders = append $folders (dict "name" "cni-device-info" "path" "/var/run/k8s.cni.cncf.io") }}
