@@ -1,4 +1,4 @@
-// One call at a time changes a card; calls for other cards go on beside it.
+// Lets one call at a time change a card; calls for other cards run in parallel.
 #pragma once
 
 #include <cardcage/sdk.hpp>
@@ -13,7 +13,7 @@ namespace cardcage::fpga {
 
 class CardLocks {
  public:
-  // Frees the card at its end.
+  // Frees the card when it is destroyed.
   class Hold {
    public:
     Hold(CardLocks& locks, std::string card) : locks_(locks), card_(std::move(card)) {}
@@ -28,7 +28,7 @@ class CardLocks {
     const std::string card_;
   };
 
-  // Waits until no other call has the card of the device. Throws when the call is over.
+  // Waits until no other call has the card of the device. Throws when the call is cancelled or has timed out.
   [[nodiscard]] Hold take(const cage::Call& call, const Identity& device) {
     while (!try_take(device)) {
       call.progress("waiting until card " + device.card + " is ready with another claim");
@@ -36,19 +36,19 @@ class CardLocks {
     }
     return {*this, device.card};
   }
-  // Does it unless a call has the card, which waits meanwhile. Returns whether it was done.
+  // Runs the action unless a call has the card; calls wait for its end. Returns whether it ran.
   bool run_if_free(const Identity& device, const std::function<void()>& action) {
     if (!try_take(device)) return false;
     const Hold hold(*this, device.card);
     action();
     return true;
   }
-  // Whether a call has the card now.
+  // Returns whether a call has the card.
   bool is_taken(const std::string& card) {
     const std::lock_guard lock(mutex_);
     return taken_.contains(card);
   }
-  // Whether it has it for this device, or for one that this is a part of.
+  // Returns whether a call has the card for this device, or for the whole card that the device is a part of.
   bool is_taken_for(const Identity& device) {
     const std::lock_guard lock(mutex_);
     const auto found = taken_.find(device.card);
@@ -57,8 +57,7 @@ class CardLocks {
   }
 
  private:
-  static constexpr std::chrono::milliseconds kPause{
-      5};  // programming takes seconds, a look at the health a few of these
+  static constexpr std::chrono::milliseconds kPause{5};  // programming takes seconds, reading the health a few of these
 
   bool try_take(const Identity& device) {
     const std::lock_guard lock(mutex_);
@@ -66,7 +65,7 @@ class CardLocks {
   }
 
   std::mutex mutex_;
-  std::map<std::string, std::string> taken_;  // the id of the device by card
+  std::map<std::string, std::string> taken_;  // device id by card
 };
 
 }  // namespace cardcage::fpga

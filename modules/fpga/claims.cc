@@ -13,11 +13,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kFunctionPollInterval{20};  // at the function
-constexpr milliseconds kIdlePollInterval{100};     // for processes that have it open, which takes a look at all of them
-constexpr milliseconds kIdleLimit{3000};           // for the end of processes whose container was killed
-constexpr milliseconds kFunctionLimit{2000};       // for a port that was just programmed to be enabled
-// After so many attempts a device that cannot be cleaned is fenced, so that its pod can go.
+constexpr milliseconds kFunctionPollInterval{20};  // between reads of the function
+constexpr milliseconds kIdlePollInterval{100};     // between searches of all processes for one that has the device open
+constexpr milliseconds kIdleLimit{3000};           // processes of a killed container end in that time
+constexpr milliseconds kFunctionLimit{2000};       // a port that was just programmed is enabled in that time
+// A device that cannot be cleaned is fenced after so many attempts, so that its pod can end.
 constexpr std::uint32_t kReleaseAttempts = 3;
 
 std::string describe(const Identity& device) {
@@ -25,7 +25,7 @@ std::string describe(const Identity& device) {
   return "device '" + device.id + "'" + model;
 }
 
-// Does it again while somebody still has the device open.
+// Repeats the action while a process has the device open.
 void when_idle(const cage::Call& call, const std::function<void()>& action) {
   const auto end = cage::Call::Clock::now() + kIdleLimit;
   for (;;) {
@@ -54,8 +54,8 @@ Duties duties_of(const cage::Claim& claim) {
   return merge(decode_duties(claim.state()), decode_duties(claim.journal()));
 }
 
-// Whether the programming was refused before it began. A refusal by the kernel has the same statuses as an error of the
-// hardware, so the function tells.
+// Returns whether the programming was refused before it began. A refusal by the kernel has the same statuses as an
+// error of the hardware, so the loaded function decides.
 bool changed_nothing(const cage::Error& error, const Target& target, const std::string& before) {
   if (error.status() == CAGE_DATA_LOSS) return true;
   const bool may_be_refused = error.status() == CAGE_PERMISSION_DENIED || error.status() == CAGE_INVALID_ARGUMENT ||
@@ -91,7 +91,7 @@ void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edi
   edits.save("prepared\n" + encode(duties));
 }
 
-// A device that cannot be released keeps no other. Throws the first error, once all was tried.
+// A device that cannot be released does not keep the others. Throws the first error after all were tried.
 void Claims::unprepare(const cage::Call& call, const cage::Claim& claim) {
   std::exception_ptr first;
   const Duties duties = duties_of(claim);
@@ -128,7 +128,7 @@ std::string Claims::reset(const cage::Call& call, std::string_view device) {
   return target->identity().card;
 }
 
-// Checks everything that can be known before the hardware is touched.
+// Makes all checks that need no change of the hardware.
 Claims::Work Claims::plan(const cage::Call& call, const cage::Allocation& allocation, const Duties& before) const {
   Work work{.allocation = allocation,
             .target = find(call, allocation.device()),
@@ -166,7 +166,7 @@ Claims::Work Claims::plan(const cage::Call& call, const cage::Allocation& alloca
   return work;
 }
 
-// A bitstream brings a fenced device back.
+// A fenced device is usable only with a bitstream, which repairs it.
 void Claims::require_usable(const Work& work) const {
   const Identity& device = work.target->identity();
   if (const auto fence = fences_.find(device))
@@ -200,7 +200,7 @@ bool Claims::has_function(const Work& work) const {
   return !wanted.empty() && work.target->function().id == wanted && !fences_.find(work.target->identity());
 }
 
-// Whether containers can go on using what was prepared before.
+// Returns whether containers can go on using what was prepared before.
 bool Claims::is_ready(const Work& work) const {
   if (fences_.find(work.target->identity())) return false;
   if (work.loan) return work.loan->is_made();
@@ -233,7 +233,8 @@ void Claims::apply(const cage::Call& call, Work& work) {
   work.loan->make(call);
 }
 
-// Takes back what the duty has given as virtual functions. The target has new numbers then; null: the card has gone.
+// Takes back the ports that the duty has given as virtual functions. The target has new numbers then, and is null if
+// the card has gone.
 void Claims::return_ports(const cage::Call& call, std::unique_ptr<Target>& target, const Duty& duty) const {
   if (duty.ports.empty()) return;
   const std::string id = target->identity().id;
@@ -248,7 +249,7 @@ void Claims::note_lent(const Duties& duties) const {
     if (!duty.ports.empty()) tools_.lent->add(duty.device, duty.ports);
 }
 
-// Null if it is not on this node. A card that lost its driver on the way to get it anew gets it now.
+// Returns null if the device is not on this node. Binds the driver of a card that lost it when it was bound anew.
 std::unique_ptr<Target> Claims::find(const cage::Call& call, std::string_view device) const {
   auto target = find_target(tools_, device);
   if (target || !bind_lost(call, std::string(card_of(device)))) return target;
@@ -263,7 +264,7 @@ bool Claims::bind_lost(const cage::Call& call, const std::string& card) const {
   return true;
 }
 
-// A programming that failed may have left it disabled.
+// Enables a port that a failed programming has left disabled.
 void Claims::revive(const cage::Call& call, std::unique_ptr<Target>& target) const {
   const std::string id = target->identity().id;
   if (!fences_.find(target->identity())) return;
@@ -278,7 +279,7 @@ void Claims::program(const cage::Call& call, const Target& target, const Entry& 
   const auto before = fences_.find(device);
   const std::string loaded = target.function().id;
   call.progress("programming " + device.id + " with bitstream '" + bitstream.name + "'");
-  Fence fence{.why = "it was being programmed with '" + bitstream.name + "', and nobody knows how that ended",
+  Fence fence{.why = "it was being programmed with '" + bitstream.name + "', and it is unknown how that ended",
               .owed = before ? before->owed : Duties()};
   fences_.add(device, fence);
   bool has_clock = false;
@@ -326,7 +327,7 @@ void Claims::add_edits(const Work& work, cage::Edit edit) const {
   edit.env(variable_of(work.target->identity()), function);
 }
 
-// A device that is gone has taken everything with it but the memory of its drivers.
+// A device that is gone leaves nothing to release but the drivers that its functions had.
 void Claims::release(const cage::Call& call, const Duty& duty, bool was_prepared) {
   auto target = find(call, duty.device);
   if (target) {
@@ -339,7 +340,7 @@ void Claims::release(const cage::Call& call, const Duty& duty, bool was_prepared
         clean(call, *target, duty);
       }
     } catch (const cage::Error& error) {
-      // Somebody has it whom this claim could not get it from.
+      // Another process has the device, and the prepare of this claim failed for that reason.
       const bool is_foreign = !was_prepared && error.status() == CAGE_FAILED_PRECONDITION && !fences_.find(device);
       if (!is_foreign) {
         if (call.attempt() < kReleaseAttempts) throw;
@@ -363,7 +364,7 @@ void Claims::clean(const cage::Call& call, const Target& target, const Duty& dut
     fences_.remove(target.identity());
 }
 
-// Those that stay count as long as they stand, and a card that is too hot keeps them.
+// Errors that cannot be cleared count as long as they stand; a card that is too hot keeps its errors.
 void Claims::clear_errors(const cage::Call& call, const Target& target) const {
   try {
     target.clear_errors(call);
@@ -386,7 +387,7 @@ void Claims::scrub(const cage::Call& call, const Target& target, const Duty& dut
           (done.err.empty() ? "" : ": " + done.err));
 }
 
-// What fails here is done when the claim is released: the journal has it.
+// A step that fails here is repeated when the claim is released, from its journal.
 void Claims::try_to_restore(const cage::Call& call, const Duties& duties) {
   for (const Duty& duty : duties) {
     try {
@@ -412,7 +413,7 @@ void Claims::restore_drivers(const cage::Call& call, const Duty& duty) const {
   }
 }
 
-// Also a daemon that was killed may have left a card without its driver.
+// A daemon that was killed may have left a card without its driver, too.
 void Claims::reconcile(const cage::Call& call, const std::vector<cage::Claim>& live) const {
   Duties held = fences_.owed();
   for (const cage::Claim& claim : live) held = merge(std::move(held), duties_of(claim));

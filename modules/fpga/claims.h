@@ -1,4 +1,4 @@
-// What a claim does to FPGAs, and what its containers get.
+// Prepares and releases FPGAs for claims, and gives containers their nodes and variables.
 #pragma once
 
 #include <cardcage/sdk.hpp>
@@ -18,7 +18,7 @@
 
 namespace cardcage::fpga {
 
-// Calls for different claims overlap, on threads of their own. Nothing is kept between calls but the locks of cards.
+// Calls for different claims overlap, on threads of their own. Only the locks of cards outlast a call.
 class Claims {
  public:
   Claims(const Tools& tools, const Catalogue& catalogue, const Fences& fences)
@@ -26,31 +26,31 @@ class Claims {
 
   void prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits);
   void unprepare(const cage::Call& call, const cage::Claim& claim);
-  // Before each start of a container, with the device-plugin API.
+  // Runs before each start of a container, with the device-plugin API.
   void pre_start(const cage::Call& call, const cage::Claim& claim);
-  // For an operator; what is fenced stays so. Returns the address of the card. Throws UNIMPLEMENTED for a device that
-  // cannot be reset.
+  // Resets a device for an operator; a fenced device stays fenced. Returns the address of the card. Throws
+  // UNIMPLEMENTED for a device that cannot be reset.
   std::string reset(const cage::Call& call, std::string_view device);
   void reconcile(const cage::Call& call, const std::vector<cage::Claim>& live) const;
-  // Whether a call is programming the card, or resets it; for the device.
+  // Returns whether a call is programming or resetting the card, or the device.
   bool is_changing(const std::string& card) { return locks_.is_taken(card); }
   bool is_changing(const Identity& device) { return locks_.is_taken_for(device); }
-  // Does it unless a call is changing the card; none begins to meanwhile. Returns whether it was done.
+  // Runs the action unless a call is changing the card; calls wait for its end. Returns whether it ran.
   bool run_if_unchanged(const Identity& device, const std::function<void()>& action) {
     return locks_.run_if_free(device, action);
   }
 
  private:
-  // What a claim wants of one device, checked.
+  // The checked request of a claim for one device.
   struct Work {
     cage::Allocation allocation;
     std::unique_ptr<Target> target;
     Settings settings;
     std::optional<Entry> bitstream;
-    std::optional<PortLoan> loan;  // if it gets ports as virtual functions
+    std::optional<PortLoan> loan;  // for a claim that gets ports as virtual functions
     Duty duty;
   };
-  // `before` is what an earlier attempt has begun.
+  // `before` has the duties of an earlier attempt.
   Work plan(const cage::Call& call, const cage::Allocation& allocation, const Duties& before) const;
   void require_usable(const Work& work) const;
   void require_function(const Work& work) const;
@@ -61,7 +61,7 @@ class Claims {
   bool has_function(const Work& work) const;
   bool is_ready(const Work& work) const;
   std::unique_ptr<Target> find(const cage::Call& call, std::string_view device) const;
-  // Returns whether the card had lost its driver.
+  // Binds the driver of a card that has lost it; returns whether it had.
   bool bind_lost(const cage::Call& call, const std::string& card) const;
   void program(const cage::Call& call, const Target& target, const Entry& bitstream);
   void verify(const cage::Call& call, const Target& target, const Entry& bitstream) const;

@@ -59,7 +59,7 @@ cage::Health region_health(const Target& target, const Fences& fences, const IsC
     return cage::Health::bad(reason, std::move(message)).about(cause::kRegion).tainted(cage::Taint::no_schedule, taint);
   };
   const auto fence = fences.find(target.identity());
-  if (is_changing(target)) return cage::Health::ok().about(cause::kRegion);  // it is fenced meanwhile
+  if (is_changing(target)) return cage::Health::ok().about(cause::kRegion);  // a device is fenced while it is changing
   if (fence)
     return bad("NotProgrammed",
                fence->why + "; a claim with a bitstream that tolerates the taint " + taint + " repairs it");
@@ -71,7 +71,7 @@ cage::Health region_health(const Target& target, const Fences& fences, const IsC
 
 void report_devices(const Targets& targets, const Fences& fences, const IsChanging& is_changing,
                     cage::Snapshot& snapshot) {
-  std::map<std::string, std::int64_t> parts;  // by card, of those that come as a whole, too
+  std::map<std::string, std::int64_t> parts;  // number of parts by card, for cards that are offered as a whole, too
   for (const auto& target : targets)
     if (target->identity().kind == "card") parts[target->identity().card] = 0;
   for (const auto& target : targets)
@@ -84,7 +84,7 @@ void report_devices(const Targets& targets, const Fences& fences, const IsChangi
     const Identity& about = target->identity();
     const auto card = parts.find(about.card);
     const bool is_whole = about.kind == "card";
-    // Without counters the same hardware would be given away twice.
+    // Without counters the scheduler could allocate the same hardware twice.
     if (is_whole && !snapshot.has_counters()) continue;
     if (!snapshot.add(device_of(*target, fences, is_changing)) || card == parts.end() || !snapshot.has_counters())
       continue;

@@ -7,10 +7,10 @@
 
 namespace cardcage::fpga {
 
-// Every bitstream of the catalogue, with what is wrong with it.
+// Reports every bitstream of the catalogue with its fault.
 void report_catalogue(const Catalogue& from, cage::Catalogue& to);
 
-// The cause Region: whether the device can be used as it is.
+// Judges the cause Region: whether the device can be used as it is.
 cage::Health region_health(const Target& target, const Fences& fences, const IsChanging& is_changing);
 
 void report_devices(const Targets& targets, const Fences& fences, const IsChanging& is_changing,

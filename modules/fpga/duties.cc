@@ -20,7 +20,7 @@ std::string_view take_until(std::string_view& text, char end) {
   return taken;
 }
 
-// The first list, and what only the second has.
+// Returns the first list, and behind it the items that only the second list has.
 template <class Item>
 std::vector<Item> joined(std::vector<Item> first, const std::vector<Item>& second) {
   for (const Item& item : second)

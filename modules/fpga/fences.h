@@ -1,8 +1,8 @@
-// Devices that nobody may use until they are programmed anew: their programming did not end well, or what a released
-// claim has left in them could not be removed.
+// Devices that no claim may use until they are programmed anew: their programming did not end well, or the data of a
+// released claim could not be removed from them.
 //
-// They are remembered in files, because neither the hardware nor the kernel tells of it after this process was killed.
-// The files are in memory (tmpfs): a restart of the node resets the cards, too.
+// Fences are files, because neither the hardware nor the kernel keeps this fact after this process was killed. The
+// files are in memory (tmpfs): a restart of the node resets the cards, too.
 #pragma once
 
 #include <filesystem>
@@ -17,26 +17,27 @@ namespace cardcage::fpga {
 
 struct Fence {
   std::string why;  // for people
-  Duties owed;      // must be done before the device is used: the memory of the last user is still in it
+  Duties owed;      // due before the device is used: the last user's memory is still in it
 };
 
 class Fences {
  public:
   explicit Fences(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  // Returns once it is remembered. Throws cage::Error if it cannot be.
+  // Returns once the fence is written. Throws cage::Error if it cannot be.
   void add(const Identity& device, const Fence& fence) const;
-  // Also the fences of its parts, if the device is a card as a whole.
+  // Removes the fence of the device and, if it is a card as a whole, those of its parts.
   void remove(const Identity& device) const;
-  // Nothing if the device is not fenced. A card as a whole is fenced with each of its parts, and a part with the card.
+  // Returns nothing if the device is not fenced. A card as a whole is fenced with each of its parts, and a part with
+  // the card.
   std::optional<Fence> find(const Identity& device) const;
-  // The duties that the fences of all devices have.
+  // Returns the duties of all fences.
   Duties owed() const;
-  // The addresses of the cards that are fenced, or have parts that are.
+  // Returns the addresses of the cards that are fenced, or have fenced parts.
   std::vector<std::string> cards() const;
 
  private:
-  // The names of the files that fence the device.
+  // Returns the names of the files that fence the device.
   std::vector<std::string> files_of(const Identity& device) const;
 
   const std::filesystem::path folder_;

@@ -1,4 +1,4 @@
-// Who has a device node open.
+// Finds the processes that have a device node open.
 #pragma once
 
 #include <filesystem>
@@ -6,8 +6,8 @@
 
 namespace cardcage::fpga {
 
-// "process 4711 (app), process 4712 (app)": the processes, at most three, with a descriptor of the node. Empty if there
-// is none, or if that cannot be seen from here.
+// Returns "process 4711 (app), process 4712 (app)": at most three processes with a descriptor of the node. Empty if
+// there is none, or if this process cannot see it.
 std::string holders_of(const std::filesystem::path& procfs, const std::filesystem::path& node);
 
 }  // namespace cardcage::fpga

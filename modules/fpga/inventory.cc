@@ -21,7 +21,7 @@ static void add_lent_ports(const Tools& tools, DflCard& card) {
   std::ranges::sort(card.ports, {}, &DflPort::number);
 }
 
-// Parts of a card that has several come with the card as a whole.
+// Adds the targets of a function. If a card has several parts, the card as a whole is a target, too.
 static void add_function(const Tools& tools, const std::string& bus_id, Targets& targets) {
   if (auto alveo = find_alveo(tools, bus_id)) targets.push_back(std::move(alveo));
   auto card = read_dfl_card(tools.node, bus_id);
@@ -45,7 +45,7 @@ std::unique_ptr<Target> find_target(const Tools& tools, std::string_view id) {
   Targets targets;
   if (fs::exists(hardware::path_of(tools.node.sysfs, bus_id))) {
     add_function(tools, bus_id, targets);
-    // A virtual function of an OFS card is part of what its physical function is.
+    // A virtual function of an OFS card is a part of the card of its physical function.
     if (const std::string physical = hardware::physical_function_of(tools.node.sysfs, bus_id); !physical.empty())
       add_function(tools, physical, targets);
   } else {

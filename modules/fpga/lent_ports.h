@@ -1,5 +1,4 @@
-// The ports that claims hold as virtual functions. The kernel then shows nothing of them, and their devices stay
-// listed.
+// The ports that claims hold as virtual functions. The kernel does not show them then, but their devices stay listed.
 #pragma once
 
 #include <map>
@@ -23,7 +22,7 @@ class LentPorts {
     const std::lock_guard lock(mutex_);
     by_device_.erase(device);
   }
-  // The numbers of those of the card.
+  // Returns the numbers of the lent ports of the card.
   std::vector<unsigned> of(std::string_view card) const {
     const std::lock_guard lock(mutex_);
     std::vector<unsigned> all;

@@ -24,7 +24,7 @@ class Fpga final : public cage::Module {
   static constexpr std::uint32_t state_version = 1;
   static constexpr std::uint32_t min_host_minor = 3;  // names of devices, the journal, schemas
   static constexpr std::uint32_t flags = CAGE_MODULE_CONCURRENT;
-  static constexpr std::uint32_t claim_call_limit_s = 900;  // a large bitstream over a slow configuration port
+  static constexpr std::uint32_t claim_call_limit_s = 900;  // time for a large bitstream over a slow configuration port
   static constexpr auto declared_uevents = cage::texts("pci", "fpga_region", "fpga_manager");
   static constexpr auto declared_metrics = figures::all;
   static constexpr auto& declared_causes = kDeclaredCauses;
@@ -55,7 +55,7 @@ class Fpga final : public cage::Module {
   void stop(const cage::Call&) override { timer_.stop(); }
   void discover(const cage::Call&, cage::Snapshot& snapshot) override {
     const Targets targets = find_targets(tools_);
-    monitor_.list(targets);  // first: a function that changes from here on differs at the next look
+    monitor_.list(targets);  // first, so that the next look sees a function that changes from here on
     report_devices(targets, fences_, device_is_changing_, snapshot);
     for (const auto& [name, reason] : find_not_offered(tools_, targets)) snapshot.not_offered(name, reason);
   }
@@ -77,7 +77,7 @@ class Fpga final : public cage::Module {
     require_running(claim);
     claims_.pre_start(call, claim);
   }
-  // The module opens nothing but for the time of a call, so it has nothing to let go of.
+  // The module keeps nothing open between calls, so it has nothing to let go of.
   void quiesce(const cage::Call&) override {
     quiesced_ = true;
     monitor_.forget();
@@ -100,7 +100,7 @@ class Fpga final : public cage::Module {
   void collect_metrics(const cage::Call&, cage::Samples& samples) override {
     report_metrics(monitor_.cards(), samples);
   }
-  // The timer has expired, or a card or a region came or went.
+  // Handles the expired timer, and cards or regions that came or went.
   void events(const cage::Call&, const cage::Events& events) override {
     bool is_due = false, ours = events.lost;
     for (const cage::Event& event : events.all) {
@@ -112,7 +112,7 @@ class Fpga final : public cage::Module {
   }
 
  private:
-  // By an earlier instance, whose programming goes on in the kernel.
+  // Returns whether the kernel is still programming the target for an earlier instance.
   bool is_programmed_elsewhere(const Target& target) {
     return !claims_.is_changing(target.identity().card) && target.is_being_programmed();
   }
@@ -144,7 +144,7 @@ class Fpga final : public cage::Module {
   Monitor monitor_{tools_, run_if_unchanged_, health_interval_};
   hardware::Timer timer_{tools_.host};
   bool quiesced_ = false;
-  std::set<std::string> quiesced_devices_;  // by id
+  std::set<std::string> quiesced_devices_;  // device ids
 };
 
 }  // namespace

@@ -7,8 +7,8 @@
 
 namespace cardcage::fpga {
 
-// A character device that a container may read and write, but not create. `numbers` are "237:0", as the kernel's
-// attribute `dev` has them; without them the container runtime looks at the node.
+// Describes a character device that a container may read and write, but not create. `numbers` is "237:0", the value of
+// the kernel's attribute `dev`; without it the container runtime reads the numbers of the node.
 cage::DeviceNode node_of(std::string path, std::string_view numbers = {});
 
 }  // namespace cardcage::fpga

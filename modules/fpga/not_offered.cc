@@ -30,14 +30,14 @@ std::string reason_of_card(const DflCard& card) {
          "attribute sriov_numvfs";
 }
 
-// OFS shells have accelerators on further physical functions. Containers could get them through VFIO alone, and a
+// OFS shells have accelerators on further physical functions. Containers could get them only through VFIO, and a
 // bitstream for the card replaces them all.
 bool is_further_function(const Tools& tools, const std::string& bus_id) {
   const std::string first = bus_id.substr(0, bus_id.rfind('.')) + ".0";
   return first != bus_id && read_dfl_card(tools.node, first).has_value();
 }
 
-// Nothing for hardware that the module does not know.
+// Returns nothing for hardware that the module does not know.
 std::string reason_of_function(const Tools& tools, const std::string& bus_id) {
   if (const auto card = read_dfl_card(tools.node, bus_id)) return reason_of_card(*card);
   if (is_further_function(tools, bus_id))

@@ -23,7 +23,7 @@ Settings settings_of(const cage::Allocation& allocation) {
     settings.function = normal_uuid(function);
     if (settings.function.empty())
       throw cage::Error(CAGE_INVALID_ARGUMENT, "function '" + std::string(function) +
-                                                   "' is no UUID; write it as d8424dc4-a4a3-c413-f89e-433683f9040b");
+                                                   "' is not a UUID; write it as d8424dc4-a4a3-c413-f89e-433683f9040b");
   }
   for (const std::string_view pattern : values.list(field::kAllowed)) settings.allowed.emplace_back(pattern);
   const auto allows = [&](const std::string& pattern) {

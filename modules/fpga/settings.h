@@ -1,4 +1,4 @@
-// What a claim wants of an FPGA: the parameters of kind FpgaConfig.
+// Parameters of kind FpgaConfig: the request of a claim for an FPGA.
 #pragma once
 
 #include <cardcage/sdk.hpp>
@@ -31,10 +31,10 @@ inline constexpr cage::Option kFields[] = {
 };
 
 struct Settings {
-  std::string bitstream;           // empty: what is loaded stays
+  std::string bitstream;           // empty: the loaded function stays
   std::string function;            // 32 hexadecimal digits; empty: any
   bool always = false;             // loads the bitstream also if its function is loaded
-  bool virtual_functions = false;  // gives ports as such
+  bool virtual_functions = false;  // gives ports as virtual functions
   std::vector<std::string> allowed;
   std::string blank, scrub_bitstream, scrub_program;
 };

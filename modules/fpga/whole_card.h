@@ -1,4 +1,4 @@
-// A card with all its parts, for a claim that shares it with nobody.
+// A card with all its parts, for a claim that does not share it.
 #pragma once
 
 #include "modules/fpga/dfl/card.h"
@@ -12,7 +12,7 @@ class WholeCard final : public Target {
 
   bool is_being_programmed() const override;
   std::string interface_id() const override;
-  // The one that all parts have.
+  // Returns the function that all parts have.
   Function function() const override;
   bool shows_function() const override { return !card_.is_ofs(); }
   std::string why_not_programmable() const override;
@@ -20,7 +20,7 @@ class WholeCard final : public Target {
   void require_fit(const Entry& bitstream) const override;
   bool has_clock(const cage::Call& call, const Entry& bitstream) const override;
   void set_clock(const cage::Call& call, const Entry& bitstream) const override;
-  // Loads it into every region of the card.
+  // Loads the bitstream into every region of the card.
   void program(const cage::Call& call, const Entry& bitstream) const override;
   void reset(const cage::Call& call) const override;
   std::string why_not_resettable() const override;
@@ -36,7 +36,7 @@ class WholeCard final : public Target {
   const Targets parts_;
 };
 
-// The ports of a card, or its virtual functions; for who gets one of them, or all.
+// Returns the ports of a card, or its virtual functions: each as a target, or as parts of the whole card.
 Targets parts_of(const Tools& tools, const DflCard& card, bool as_whole);
 
 }  // namespace cardcage::fpga

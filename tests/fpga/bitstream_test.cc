@@ -126,7 +126,7 @@ TEST(Gbs, ACutFileIsRefusedWhereverItIsCut) {
 TEST(Gbs, WhatItsMetadataLacksIsNamed) {
   const std::string rebuild = "; build the file again with OPAE's packager";
   EXPECT_THAT(refusal_of_metadata("not json"), HasSubstr("its metadata is not JSON ("));
-  EXPECT_EQ(refusal_of_metadata("[]"), "its metadata is no JSON object" + rebuild);
+  EXPECT_EQ(refusal_of_metadata("[]"), "its metadata is not a JSON object" + rebuild);
   EXPECT_EQ(refusal_of_metadata("{}"), "its metadata has no object 'afu-image'" + rebuild);
   EXPECT_EQ(refusal_of_metadata(R"({"afu-image": 1})"), "its metadata has no object 'afu-image'" + rebuild);
   EXPECT_EQ(refusal_of_metadata(metadata_with(R"("version": 1)", R"("version": "1")")),
@@ -134,7 +134,7 @@ TEST(Gbs, WhatItsMetadataLacksIsNamed) {
   EXPECT_EQ(refusal_of_metadata(metadata_with("488605312", "488605313")),
             "'magic-no' in its metadata is 488605313, where every GBS file has 488605312" + rebuild);
   EXPECT_EQ(refusal_of_metadata(metadata_with("69528db6-", "69528db6")),
-            "'interface-uuid' in its metadata is '69528db6eb31-577a-8c36-68f9faa081f6', which is no UUID" + rebuild);
+            "'interface-uuid' in its metadata is '69528db6eb31-577a-8c36-68f9faa081f6', which is not a UUID" + rebuild);
   EXPECT_EQ(refusal_of_metadata(metadata_with(R"("interface-uuid": ")", R"("interface-uuid": 7, "x": ")")),
             "'interface-uuid' in its metadata is not text" + rebuild);
 }
@@ -332,7 +332,7 @@ TEST(Overlay, NamesWhatTheKernelWouldProgram) {
 
 TEST(Overlay, ABrokenTreeIsRefused) {
   const std::string whole = make_overlay({"one.bin"}),
-                    text = "it is no flattened device tree; build it with: dtc -@ -O dtb";
+                    text = "it is not a flattened device tree; build it with: dtc -@ -O dtb";
   for (std::size_t size = 0; size < whole.size(); ++size) EXPECT_EQ(refusal_of_overlay(whole.substr(0, size)), text);
   for (const std::size_t number : {8u, 12u, 32u, 36u})
     EXPECT_EQ(refusal_of_overlay(with(whole, number, 0xffffffffu)), text) << number;

@@ -250,7 +250,7 @@ TEST_F(CatalogueTest, AnOverlayMayProgramNothingButTheFile) {
             x + "its firmware-name is 'y.bin', and only 'x.bin' was approved; correct one of them");
   EXPECT_EQ(fault_with(make_overlay({})),
             x + "it has no property firmware-name, so the kernel would program nothing; add it");
-  EXPECT_EQ(fault_with("x.bin"), x + "it is no flattened device tree; build it with: dtc -@ -O dtb");
+  EXPECT_EQ(fault_with("x.bin"), x + "it is not a flattened device tree; build it with: dtc -@ -O dtb");
   EXPECT_EQ(fault_with(std::string(1048577, 'x')), x + "it is larger than 1048576 bytes; replace it");
   fs::remove(folder / "x.dtbo");
   EXPECT_EQ(fault("x"), x + "it does not exist; copy it there, or correct 'overlay' in the manifest");
@@ -300,10 +300,11 @@ TEST_F(CatalogueTest, LinksAndWhatIsNoFileAreNotOpened) {
   EXPECT_EQ(fault("x"), gbs + link);
   fs::remove(folder / "x.gbs");
   ASSERT_EQ(::mkfifo((folder / "x.gbs").c_str(), 0644), 0);
-  EXPECT_EQ(fault("x"), gbs + "it is no regular file; put one in its place") << "opening it must not wait for a writer";
+  EXPECT_EQ(fault("x"), gbs + "it is not a regular file; put one in its place")
+      << "opening it must not wait for a writer";
   fs::remove(folder / "x.gbs");
   fs::create_directory(folder / "x.gbs");
-  EXPECT_EQ(fault("x"), gbs + "it is no regular file; put one in its place");
+  EXPECT_EQ(fault("x"), gbs + "it is not a regular file; put one in its place");
   write("x.aocx",
         "\x7f"
         "ELF");

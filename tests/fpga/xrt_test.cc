@@ -120,7 +120,7 @@ TEST_F(AlveoTest, TellsWhatIsLoaded) {
   EXPECT_EQ(card()->function().why,
             "its slots have different functions: " + std::string(kDesign) + ", 11111111222233334444555555555555");
   set("xclbinuuid", "junk\n");
-  EXPECT_EQ(card()->function().why, "its xclbinuuid is 'junk', which is no UUID");
+  EXPECT_EQ(card()->function().why, "its xclbinuuid is 'junk', which is not a UUID");
   remove("xclbinuuid");
   EXPECT_THAT(card()->function().why, HasSubstr("cannot be read: No such file"));
 }
@@ -167,7 +167,7 @@ TEST_F(AlveoTest, RefusesWhatIsForOtherCards) {
   entry.card = "U250";
   card()->require_fit(entry);
   entry.bitstream.format = Format::kGbs;
-  EXPECT_THAT(refusal(entry), HasSubstr("no xclbin file"));
+  EXPECT_THAT(refusal(entry), HasSubstr("not an xclbin file"));
   set("ready", "0x0\n");
   EXPECT_THAT(refusal(xclbin()), HasSubstr("not ready"));
 }

@@ -1,5 +1,5 @@
-// What the header of a bitstream says. Every byte of the file is untrusted: numbers are bounded before they are used,
-// and only small pieces are read.
+// The header of a bitstream. Every byte of the file is untrusted: numbers are bounded before they are used, and only
+// small pieces are read.
 #pragma once
 
 #include <cardcage/sdk/text.hpp>
@@ -16,7 +16,7 @@
 namespace cardcage::fpga {
 
 enum class Format {
-  kGbs,     // Intel and Altera: FME_PORT_PR gets what follows the header
+  kGbs,     // Intel and Altera: FME_PORT_PR gets the bytes behind the header
   kXclbin,  // AMD: XRT's tool gets the whole file
   kRaw,     // no header that this module knows: the kernel's fpga_manager gets the whole file
 };
@@ -33,12 +33,12 @@ struct Bitstream {
 // A file from which parsers read small pieces.
 class FileBytes {
  public:
-  // Fills as much of `into` as the file has from `offset`, and returns how much that is.
+  // Reads from `offset` into `into`, and returns the number of bytes that the file had there.
   using Read = std::function<std::size_t(std::uint64_t offset, std::span<char> into)>;
   FileBytes(std::uint64_t size, Read read) : size_(size), read_(std::move(read)) {}
 
   std::uint64_t size() const { return size_; }
-  // Fewer than `count` bytes only where the file ends.
+  // Returns `count` bytes, or fewer at the end of the file.
   std::string at(std::uint64_t offset, std::size_t count) const;
 
  private:
@@ -50,10 +50,10 @@ class FileBytes {
 // subject.
 Bitstream parse_bitstream(const FileBytes& file);
 
-// FAILED_PRECONDITION, which is what every fault of a bitstream or its manifest is.
+// Throws FAILED_PRECONDITION, the status for every fault of a bitstream or its manifest.
 [[noreturn]] void refuse(const std::string& text);
 
-// The text for an error: printable ASCII characters, and no more of them than a person reads.
+// Prepares a text for an error: replaces characters that are not printable ASCII, and shortens the text to `most`.
 std::string printable(std::string_view text, std::size_t most = 80);
 bool is_printable(std::string_view text);
 

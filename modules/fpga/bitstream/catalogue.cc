@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kSuffix = ".toml";
-constexpr std::uint64_t kMostBytes = 1u << 30;  // what the host checks and passes on
+constexpr std::uint64_t kMostBytes = 1u << 30;  // the limit of the host, too
 constexpr std::size_t kLongestEntryName = 63, kReadSize = 1 << 20;
 
 bool is_dns_label(std::string_view name) {
@@ -34,7 +34,7 @@ std::string subject_of(const std::string& name, const fs::path& file) {
   return "bitstream '" + printable(name) + "' (" + printable(file.native(), 4096) + "): ";
 }
 
-// `work` on one file. Its errors begin with the subject.
+// Runs `work` on one file, and puts the subject before its errors.
 template <class Work>
 auto about(const std::string& name, const fs::path& file, Work&& work) {
   try {
@@ -60,7 +60,7 @@ OwnedFile open_named(const OwnedFile& folder, const std::string& name, std::stri
   }
 }
 
-// What the header says, which the manifest may repeat but not change.
+// Merges a value of the manifest into that of the header. The manifest may repeat the header but not contradict it.
 void add(std::string& from_header, const std::string& from_manifest, std::string_view what) {
   if (from_header.empty()) from_header = from_manifest;
   if (!from_manifest.empty() && from_manifest != from_header)
@@ -138,7 +138,7 @@ Entry read(const OwnedFile& folder, std::string name) {
   return entry;
 }
 
-// Only names: every file is opened in the folder that was checked.
+// Returns names and not paths, because every file is opened in the folder that was checked.
 std::vector<std::string> names_in(const OwnedFile& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -165,7 +165,7 @@ std::string listed(const std::vector<std::string>& names) {
 }  // namespace
 
 Catalogue::Catalogue(fs::path folder) : folder_(std::move(folder)) {
-  // open(2) follows a link with a slash behind it.
+  // open(2) follows a link if the path ends in a slash.
   if (!folder_.has_filename()) folder_ = folder_.parent_path();
 }
 

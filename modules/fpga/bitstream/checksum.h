@@ -9,12 +9,12 @@ struct evp_md_ctx_st;
 
 namespace cardcage::fpga {
 
-// SHA-256 of bytes that come in pieces.
+// Computes the SHA-256 hash of bytes that come in pieces.
 class Sha256 {
  public:
   Sha256();
   void add(std::span<const char> bytes);
-  // 64 lower-case digits. Nothing can be added afterwards.
+  // Returns 64 lower-case digits. Nothing can be added afterwards.
   std::string finish();
 
  private:

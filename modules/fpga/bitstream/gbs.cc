@@ -17,16 +17,16 @@ namespace json = boost::json;
 constexpr std::string_view kGuid("\x58\x65\x6f\x6e\x46\x50\x47\x41\xb7\x47\x42\x53\x76\x30\x30\x31", 16);
 constexpr std::uint32_t kGbsMagic = 0x1d1f8680;
 constexpr std::size_t kGbsHeaderSize = 20, kMostMetadata = 8191, kMostDepth = 32;
-// OPAE bounds the user clock, and not the power.
+// OPAE bounds the user clock but not the power.
 constexpr double kMostWatts = 1e6, kMostMhz = 1200;
 constexpr const char* kRebuildGbs = "; build the file again with OPAE's packager";
 
-// nullptr if there is none.
+// Returns nullptr if the object has no such member.
 const json::value* member_of(const json::object& object, std::string_view name) { return object.if_contains(name); }
 
 std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
 
-// Empty if there is none.
+// Returns an empty text if the object has no such member.
 std::string text_of(const json::object& object, std::string_view name) {
   const json::value* value = member_of(object, name);
   if (value == nullptr) return {};
@@ -38,7 +38,7 @@ std::string uuid_in(const json::object& object, std::string_view name) {
   const std::string text = text_of(object, name);
   const std::string uuid = normal_uuid(text);
   if (!text.empty() && uuid.empty())
-    refuse(quoted(name) + " in its metadata is '" + printable(text) + "', which is no UUID" + kRebuildGbs);
+    refuse(quoted(name) + " in its metadata is '" + printable(text) + "', which is not a UUID" + kRebuildGbs);
   return uuid;
 }
 
@@ -90,7 +90,7 @@ json::value parse_metadata(std::string_view text) {
   if (!error && !parser.done()) parser.finish(error);
   if (error) refuse("its metadata is not JSON (" + error.message() + ")" + kRebuildGbs);
   json::value metadata = parser.release();
-  if (!metadata.is_object()) refuse(std::string("its metadata is no JSON object") + kRebuildGbs);
+  if (!metadata.is_object()) refuse(std::string("its metadata is not a JSON object") + kRebuildGbs);
   return metadata;
 }
 

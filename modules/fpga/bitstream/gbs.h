@@ -11,7 +11,7 @@ namespace cardcage::fpga {
 bool is_gbs(std::string_view head);
 Bitstream parse_gbs(const FileBytes& file);
 
-// Files for drivers before 6.4: a magic number and the id of the interface. They name no function.
+// Files for kernels before 6.4 begin with a magic number and the id of the interface. They name no function.
 bool is_legacy_gbs(std::string_view head);
 Bitstream parse_legacy_gbs(const FileBytes& file);
 

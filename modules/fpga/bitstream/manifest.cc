@@ -13,7 +13,7 @@
 namespace cardcage::fpga {
 namespace {
 
-// toml++ makes a nested table of each part of a dotted key, and destroys them recursively.
+// toml++ makes a nested table for each part of a dotted key, and destroys the tables recursively.
 constexpr std::ptrdiff_t kMostDots = 1000;
 constexpr std::size_t kLongestDescription = 256, kLongestFileName = 255, kLongestCard = 64, kMostNodes = 16;
 
@@ -55,7 +55,7 @@ std::string short_text(const toml::node& node, std::string_view key, std::size_t
   return text;
 }
 
-// Nodes that let a container program the card or reset all of it stay with the host.
+// Returns false for nodes that let a container program the card or reset all of it.
 bool may_be_given(std::string_view node) {
   const std::filesystem::path path(node);
   return node.starts_with("/dev/") && node.size() <= kLongestFileName && path.lexically_normal().native() == node &&

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kLongestWord = 63;
 
-// How many characters have to be inserted, deleted or replaced, or swapped with a neighbour.
+// Counts the characters to insert, delete, replace, or swap with a neighbour.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;

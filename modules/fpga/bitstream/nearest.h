@@ -1,4 +1,4 @@
-// The word that was most likely meant by a mistyped one.
+// Finds the word that a user most likely meant by a mistyped one.
 #pragma once
 
 #include <span>
@@ -7,11 +7,11 @@
 
 namespace cardcage::fpga {
 
-// The first of the words with the fewest edits from `word`; empty if every one needs more than one edit per three
-// characters. Both are short: names of keys and of bitstreams.
+// Returns the first of the words with the fewest edits from `word`; empty if every one needs more than one edit per
+// three characters. All words are short: names of keys and of bitstreams.
 std::string nearest(std::string_view word, std::span<const std::string> words);
 
-// " (did you mean 'x'?)", or nothing.
+// Returns " (did you mean 'x'?)", or nothing.
 std::string nearest_hint(std::string_view word, std::span<const std::string> words);
 
 }  // namespace cardcage::fpga

@@ -11,7 +11,7 @@ constexpr std::uint32_t kTreeMagic = 0xd00dfeed;
 constexpr std::size_t kTreeHeaderSize = 40, kMostNames = 16;
 enum Token : std::uint32_t { kBeginNode = 1, kEndNode = 2, kProperty = 3, kNop = 4, kEnd = 9 };
 
-[[noreturn]] void refuse_tree() { refuse("it is no flattened device tree; build it with: dtc -@ -O dtb"); }
+[[noreturn]] void refuse_tree() { refuse("it is not a flattened device tree; build it with: dtc -@ -O dtb"); }
 
 std::uint32_t big_endian(std::string_view bytes, std::size_t offset) {
   if (offset > bytes.size() || bytes.size() - offset < 4) refuse_tree();
@@ -25,7 +25,7 @@ std::string_view part(std::string_view bytes, std::uint32_t offset, std::uint32_
   return bytes.substr(offset, size);
 }
 
-// The text at `offset`, without the zero that ends it.
+// Returns the text at `offset` without its terminating zero.
 std::string_view text_at(std::string_view bytes, std::size_t offset) {
   const std::size_t end = offset < bytes.size() ? bytes.find('\0', offset) : std::string_view::npos;
   if (end == std::string_view::npos) refuse_tree();

@@ -10,8 +10,8 @@ namespace cardcage::fpga {
 
 inline constexpr std::size_t kMostOverlayBytes = 1 << 20;
 
-// The values of every property firmware-name, at most 16. Throws cage::Error with the cause and the remedy if the bytes
-// are no flattened device tree.
+// Returns the values of every property firmware-name, at most 16. Throws cage::Error with the cause and the remedy if
+// the bytes are not a flattened device tree.
 std::vector<std::string> firmware_names(std::string_view overlay);
 
 }  // namespace cardcage::fpga

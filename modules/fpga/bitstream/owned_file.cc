@@ -14,7 +14,7 @@
 namespace cardcage::fpga {
 namespace {
 
-// A FIFO or a device must not block whoever opens it.
+// O_NONBLOCK: opening a FIFO or a device must not block.
 constexpr int kFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
 
 std::string error_text(int error) { return std::generic_category().message(error); }
@@ -62,7 +62,7 @@ void OwnedFile::check(bool is_folder) {
   struct stat status{};
   if (::fstat(fd_, &status) != 0) refuse("it cannot be looked at: " + error_text(errno));
   if ((status.st_mode & S_IFMT) != (is_folder ? S_IFDIR : S_IFREG))
-    refuse(std::string("it is no ") + (is_folder ? "folder" : "regular file") + "; put one in its place");
+    refuse(std::string("it is not a ") + (is_folder ? "folder" : "regular file") + "; put one in its place");
   if (status.st_uid != 0 && status.st_uid != ::geteuid())
     refuse("it belongs to user " + std::to_string(status.st_uid) +
            ", and only root may change bitstreams; run: chown root " + path_.native());

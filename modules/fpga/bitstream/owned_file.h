@@ -1,4 +1,4 @@
-// Files that only an administrator can have written.
+// Files that only an administrator could write.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace cardcage::fpga {
 
-// An open file or folder. It was checked on its descriptor: it is no link, belongs to root or to this process's user,
-// and neither its group nor others may write it.
+// An open file or folder. Its descriptor was checked: it is not a link, belongs to root or to this process's user, and
+// neither its group nor others may write it.
 class OwnedFile {
  public:
   static OwnedFile folder(const std::filesystem::path& path);
@@ -25,7 +25,7 @@ class OwnedFile {
   int fd() const { return fd_; }
   const std::filesystem::path& path() const { return path_; }
   std::uint64_t size() const { return size_; }
-  // How many bytes the file had there; fewer than `into` takes only at its end.
+  // Returns the number of bytes read: fewer than `into` takes only at the end of the file.
   std::size_t read(std::uint64_t offset, std::span<char> into) const;
 
  private:

@@ -8,17 +8,17 @@
 
 namespace cardcage::fpga {
 
-// 32 lower-case hex digits, which is how this module compares UUIDs; empty if the text is no UUID. Dashes are either
-// all there (8-4-4-4-12) or all left out.
+// Returns 32 lower-case hex digits, the form in which this module compares UUIDs; empty if the text is not a UUID.
+// Dashes are either all there (8-4-4-4-12) or all left out.
 std::string normal_uuid(std::string_view text);
 
-// The normal UUID of 16 bytes, the first byte first.
+// Returns the normal UUID of 16 bytes, the first byte first.
 std::string uuid_of(std::span<const std::byte, 16> bytes);
 
-// Two lower-case digits for each byte.
+// Returns two lower-case digits for each byte.
 std::string hex_of(std::span<const std::byte> bytes);
 
-// The same digits in lower case; empty if there are not `count` of them, or other characters.
+// Returns the same digits in lower case; empty unless the text has exactly `count` hexadecimal digits.
 std::string hex_digits(std::string_view text, std::size_t count);
 
 }  // namespace cardcage::fpga

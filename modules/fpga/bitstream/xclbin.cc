@@ -20,14 +20,14 @@ constexpr const char* kCopy = "; copy it into the catalogue again";
 // BITSTREAM, PDI, BITSTREAM_PARTIAL_PDI, PARTITION_METADATA
 bool is_design(std::uint32_t kind) { return kind == 0 || kind == 18 || kind == 19 || kind == 20; }
 
-// Nothing for a UUID that is all zero: the field is unused.
+// Returns nothing for a UUID that is all zero: the field is unused.
 std::string uuid_at(std::string_view head, std::size_t offset) {
   const std::string uuid = uuid_of(std::as_bytes(std::span<const char, 16>(head.data() + offset, 16)));
   return uuid.find_first_not_of('0') == std::string::npos ? std::string() : uuid;
 }
 
-// Where the sections end: a signature, which the length of the file includes, may follow them. XRT's driver subtracts
-// one from the other unchecked.
+// Returns the offset at which the sections end. The length of the file includes a signature, which may follow them.
+// XRT's driver subtracts one from the other unchecked.
 std::uint64_t end_of_sections(std::string_view head, std::uint64_t file_size) {
   const auto length = little_endian<std::uint64_t>(head, kLength);
   if (length > file_size)
@@ -60,8 +60,8 @@ void require_apart(std::vector<Section> sections) {
              " overlap" + kCopy);
 }
 
-// Whether one of them is a design for the hardware. Every section must be inside the file, behind the table and apart
-// from the others.
+// Returns whether a section is a design for the hardware. Every section must be inside the file, behind the table and
+// apart from the others.
 bool read_sections(const FileBytes& file, std::uint32_t count, std::uint64_t end) {
   bool has_design = false;
   const std::uint64_t begin = kXclbinHeaderSize + std::uint64_t{count} * kSectionSize;

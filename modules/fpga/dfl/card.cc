@@ -53,7 +53,7 @@ constexpr std::array kModels{
     Model{"0x8086", "0x0ddb", "", "CMC", true},
 };
 
-// Null for cards that the table lacks.
+// Returns null for cards that are not in the table.
 const Model* find_model(const hardware::Node& node, const std::string& bus_id) {
   const fs::path function = hardware::path_of(node.sysfs, bus_id);
   const std::string vendor = text_in(function / "vendor"), device = text_in(function / "device"),
@@ -65,8 +65,8 @@ const Model* find_model(const hardware::Node& node, const std::string& bus_id) {
   return found == kModels.end() ? nullptr : &*found;
 }
 
-// Whether VFIO serves a virtual function of the card. Those of cards whose ports have a function are ports that were
-// lent, or that an administrator has made so.
+// Returns whether VFIO serves a virtual function of the card. On a card whose ports have functions, such a virtual
+// function is a port that was lent, or that an administrator has released.
 bool serves_vfio(const hardware::Node& node, const DflCard& card) {
   const Model* const model = find_model(node, card.bus_id);
   if (model != nullptr && !model->is_ofs) return false;
@@ -75,7 +75,7 @@ bool serves_vfio(const hardware::Node& node, const DflCard& card) {
   });
 }
 
-// Nothing for a port that does not tell its number: another one would be programmed.
+// Returns nothing for a port whose number cannot be read: another port would be programmed.
 std::optional<DflPort> find_port(const fs::path& folder) {
   const auto number = number_in(folder / "id");
   if (!number || !std::in_range<unsigned>(*number)) return std::nullopt;
@@ -102,7 +102,7 @@ void read_interface(DflEngine& engine) {
       }
       engine.interface_fault =
           "the compat_id of its region " + (id.error != 0 ? std::string("cannot be read: ") + std::strerror(id.error)
-                                                          : "is '" + id.text + "', which is no UUID");
+                                                          : "is '" + id.text + "', which is not a UUID");
     }
   }
 }

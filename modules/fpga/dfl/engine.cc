@@ -25,7 +25,7 @@ std::string subject(const Entry& bitstream, const DflCard& card) {
 std::string why_not_programmable(const DflCard& card) {
   if (!card.engine) return "only the physical function of a card has its management engine";
   if (card.engine->interface_id.empty())
-    return card.engine->interface_fault + ", so nobody knows which bitstreams fit it";
+    return card.engine->interface_fault + ", so it is unknown which bitstreams fit it";
   if (card.engine->interface_id.find_first_not_of('f') == std::string::npos)
     return "the interface id of its region reads as all ones: its shell or firmware has crashed; power-cycle the node";
   return {};
@@ -35,7 +35,7 @@ void require_fit(const DflCard& card, const Entry& bitstream) {
   const auto refuse = [&](const std::string& why) {
     throw cage::Error(CAGE_FAILED_PRECONDITION, subject(bitstream, card) + ": " + why);
   };
-  if (bitstream.bitstream.format != Format::kGbs) refuse("it is no GBS file, which this card needs");
+  if (bitstream.bitstream.format != Format::kGbs) refuse("it is not a GBS file, which this card needs");
   if (const std::string why = why_not_programmable(card); !why.empty()) refuse(why);
   if (!bitstream.card.empty() && bitstream.card != card.model)
     refuse("its manifest says that it is for " + bitstream.card + ", and the card is " +
@@ -86,7 +86,7 @@ void require_closed(const cage::Call& call, const Tools& tools, const DflCard& c
       continue;
     }
     if (errno == EBUSY) refuse("'" + path.native() + "' is in use; end the process that has it open");
-    // This process may not open it.
+    // This process may not open the node, so the daemon opens it.
     cage::Ioctl look;
     look.device = device;
     look.path = path;

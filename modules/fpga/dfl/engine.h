@@ -1,4 +1,4 @@
-// What the management engine of a card does for its regions: programs them, and says how the last time went.
+// The management engine of a card programs its regions, and reports the result of the last programming.
 //
 // Source: linux/fpga-dfl.h, drivers/fpga/dfl-fme-pr.c, Documentation/ABI/testing/sysfs-class-fpga-manager.
 #pragma once
@@ -8,11 +8,11 @@
 
 namespace cardcage::fpga {
 
-// Why no bitstream can be loaded into the regions of the card; empty if one can.
+// Returns why no bitstream can be loaded into the regions of the card; empty if one can.
 std::string why_not_programmable(const DflCard& card);
 
 // Throws FAILED_PRECONDITION unless the bitstream was made for the shell of the card. The kernel does not compare them,
-// and a wrong one can hang the card.
+// and a wrong bitstream can hang the card.
 void require_fit(const DflCard& card, const Entry& bitstream);
 
 // Programs the region of the port. `device` is the id of the device that waits for it.
@@ -31,16 +31,16 @@ void require_closed(const cage::Call& call, const Tools& tools, const DflCard& c
 void bind_anew(const cage::Call& call, const Tools& tools, const DflCard& card, const std::string& device);
 // Binds the driver of a card that has none.
 void bind(const cage::Call& call, const Tools& tools, const std::string& bus_id, const std::string& device);
-// Whether the function is a card that this module has heard of, and has no driver.
+// Returns whether the function is a card that this module knows, and has no driver.
 bool lacks_driver(const Tools& tools, const std::string& bus_id);
 
-// Whether the FPGA manager is at work, for whatever process.
+// Returns whether the FPGA manager is programming, for any process.
 bool is_programming(const DflEngine& engine);
 
-// Writes back what the attribute says, as the kernel wants it; does nothing if there is no error.
+// Writes the value of the attribute back to it, as the kernel requires to clear it; does nothing if there is no error.
 void clear_error_file(const cage::Call& call, const Tools& tools, const std::string& device,
                       const std::filesystem::path& file);
-// The errors of the card as a whole.
+// Clears the errors of the card as a whole.
 void clear_engine_errors(const cage::Call& call, const Tools& tools, const DflCard& card, const std::string& device);
 
 }  // namespace cardcage::fpga

@@ -9,7 +9,7 @@ namespace {
 
 constexpr unsigned kReferenceMhz = 100, kLeastVcoMhz = 600, kMostVcoMhz = 1600, kMostN = 10, kMostC1 = 160;
 
-// The loop that keeps the oscillator at the reference times M.
+// Parameters of the loop that keeps the oscillator at the reference times M.
 struct Loop {
   unsigned least_m, most_m;
   std::uint32_t filter, charge_pump, ripple_cap;
@@ -31,7 +31,7 @@ std::uint32_t counter_of(unsigned divisor) {
   return (divisor % 2 == 0 ? 0 : kIsOdd) | high << 8 | low;
 }
 
-// With the fastest oscillator, and the fastest comparison with the reference.
+// Prefers the fastest oscillator, and the fastest comparison with the reference.
 std::optional<IopllSettings> exact_settings(unsigned mhz) {
   for (unsigned c1 = std::min(kMostVcoMhz / mhz, kMostC1) & ~1u; c1 >= 2 && c1 * mhz >= kLeastVcoMhz; c1 -= 2) {
     for (unsigned n = 1; n <= kMostN; ++n) {

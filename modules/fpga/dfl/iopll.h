@@ -13,12 +13,12 @@
 namespace cardcage::fpga {
 
 struct ClockRates {
-  unsigned high_khz = 0, low_khz = 0;  // of the clock, and of the one with half its rate
+  unsigned high_khz = 0, low_khz = 0;  // rates of the fast clock, and of the slow clock, which has half of it
   friend bool operator==(const ClockRates&, const ClockRates&) = default;
 };
 
-// As the kernel's driver takes it. A counter has its high time in bits 8 to 15, its low time in bits 0 to 7, bit 16 if
-// it divides by one, and bit 17 if its sum is odd.
+// The layout that the kernel's driver takes. A counter has its high time in bits 8 to 15, its low time in bits 0 to 7,
+// bit 16 if it divides by one, and bit 17 if its sum is odd.
 struct IopllSettings {
   std::uint32_t khz, m, n, c1, c0, loop_filter, charge_pump, ripple_cap;
   friend bool operator==(const IopllSettings&, const IopllSettings&) = default;
@@ -27,17 +27,17 @@ static_assert(sizeof(IopllSettings) == 32);
 
 inline constexpr unsigned kLeastIopllMhz = 10, kMostIopllMhz = 300;
 
-// The settings for the fastest slow clock of whole megahertz up to `mhz`, and a fast clock of twice that rate. Nothing
-// outside 10 to 300 MHz.
+// Returns the settings for the fastest slow clock of whole megahertz up to `mhz`, and a fast clock of twice that rate.
+// Returns nothing outside 10 to 300 MHz.
 std::optional<IopllSettings> iopll_settings(unsigned mhz);
 
-// Drives the PLL through its registers, where the kernel has no driver for it. Throws FAILED_PRECONDITION where nothing
-// was changed, and INTERNAL.
+// Drives the PLL through its registers, where the kernel has no driver for it. Throws FAILED_PRECONDITION if nothing
+// was changed, and INTERNAL otherwise.
 class Iopll {
  public:
   explicit Iopll(Registers& registers) : registers_(registers) {}
 
-  // 0 for the PLL that iopll_settings() is for.
+  // Returns 0 for the PLL for which iopll_settings() computes settings.
   unsigned revision() const;
   ClockRates measure(const cage::Call& call);
   void set(const cage::Call& call, const IopllSettings& settings);
@@ -48,7 +48,7 @@ class Iopll {
   void calibrate(const cage::Call& call);
   void write(const cage::Call& call, unsigned address, std::uint32_t data);
   void write_counter(const cage::Call& call, const unsigned (&addresses)[4], std::uint32_t value, std::uint32_t more);
-  // Gives the PLL a command, and returns what it says to it.
+  // Gives the PLL a command, and returns its response.
   std::uint32_t command(const cage::Call& call, std::uint64_t words);
 
   Registers& registers_;

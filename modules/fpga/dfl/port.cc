@@ -49,7 +49,7 @@ Function Port::function() const {
                 "programming that failed, until dfl-pci is bound to the card anew"};
   if (id.error != 0) return {.id = {}, .why = std::string("its afu_id cannot be read: ") + std::strerror(id.error)};
   std::string uuid = normal_uuid(id.text);
-  if (uuid.empty()) return {.id = {}, .why = "its afu_id is '" + id.text + "', which is no UUID"};
+  if (uuid.empty()) return {.id = {}, .why = "its afu_id is '" + id.text + "', which is not a UUID"};
   return {.id = std::move(uuid), .why = {}};
 }
 
@@ -80,7 +80,7 @@ void Port::program(const cage::Call& call, const Entry& bitstream) const {
   program_region(call, tools_, card_, port_.number, identity().id, bitstream);
 }
 
-// With several ports, binding the driver anew would take the others from who uses them.
+// Binding the driver anew would take the card's other ports from their users.
 bool Port::is_kept_disabled() const {
   return card_.engine && !port_.is_lent && card_.ports.size() == 1 &&
          hardware::read_attribute(port_.folder / "afu_id").error == EBUSY;
@@ -102,7 +102,7 @@ void Port::reset(const cage::Call& call) const {
   reset.device = identity().id;
   reset.path = tools_.node.devfs / port_.node;
   reset.request = DFL_FPGA_PORT_RESET;
-  reset.exclusive = true;  // fails if anybody has the port open
+  reset.exclusive = true;  // fails if a process has the port open
   try {
     tools_.host.ioctl(call, reset);
   } catch (const cage::Error& error) {
@@ -112,7 +112,7 @@ void Port::reset(const cage::Call& call) const {
 
 std::string Port::why_not_resettable() const { return port_.is_lent ? kLent : std::string(); }
 
-// Takes no process of the daemon, unlike reset(): the kernel does not let an open wait for the hardware.
+// Unlike reset(), needs no process of the daemon: an open does not wait for the hardware.
 void Port::require_idle(const cage::Call& call) const {
   if (port_.is_lent) throw_held(CAGE_FAILED_PRECONDITION, kLent);
   const std::filesystem::path node = tools_.node.devfs / port_.node;
@@ -122,7 +122,7 @@ void Port::require_idle(const cage::Call& call) const {
   else if (errno == EBUSY)
     throw_held(CAGE_FAILED_PRECONDITION, "'" + node.native() + "' is in use: end the process that has it open");
   else
-    reset(call);  // this process may not open it
+    reset(call);  // this process may not open the node
 }
 
 void Port::throw_held(cage_status status, const std::string& why) const {

@@ -37,7 +37,7 @@ class Port final : public Target {
   const DflPort port_;
 };
 
-// Adds what all targets of the card have in common.
+// Adds the attributes that all targets of the card have in common.
 void describe_card(const hardware::Node& node, const DflCard& card, cage::Device& device);
 
 }  // namespace cardcage::fpga

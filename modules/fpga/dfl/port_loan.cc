@@ -53,21 +53,21 @@ void PortLoan::undo(const cage::Call& call) const {
   if (!functions.empty()) set_function_count(call, 0);
   if (lacks_driver(tools_, card_)) bind(call, tools_, card_, device_);
   const auto card = read_dfl_card(tools_.node, card_);
-  if (!card || !card->engine) return;  // it is gone
+  if (!card || !card->engine) return;  // the card is gone
   for (const unsigned number : numbers_) {
     if (std::ranges::find(card->ports, number, &DflPort::number) == card->ports.end()) assign(call, *card, number);
   }
-  // Linux 6.12 gives a port that is assigned again no driver.
+  // Linux 6.12 binds no driver to a port that is assigned again.
   if (!has_all_ports()) bind_anew(call, tools_, *read_dfl_card(tools_.node, card_), device_);
   for (const std::string& function : functions) forget_driver_of(call, function);
 }
 
-// The daemon forgets which driver the function had, which is gone.
+// Makes the daemon forget the driver of a function that no longer exists.
 void PortLoan::forget_driver_of(const cage::Call& call, const std::string& function) const {
   try {
     tools_.passthrough.take_back(call, device_, function);
   } catch (const cage::Error& error) {
-    if (error.status() != CAGE_PERMISSION_DENIED) throw;  // a module that may bind no driver has bound none
+    if (error.status() != CAGE_PERMISSION_DENIED) throw;  // a module that may not bind drivers has bound none
   }
 }
 
@@ -88,7 +88,7 @@ void PortLoan::assign(const cage::Call& call, const DflCard& card, unsigned numb
   try {
     change_port(call, card, DFL_FPGA_FME_PORT_ASSIGN, number);
   } catch (const cage::Error& error) {
-    // An earlier attempt may have assigned it, and then only its driver is missing.
+    // An earlier attempt may have assigned the port; then only its driver is missing.
     tools_.host.warn() << "port " << number << " of card " << card_ << ": " << error.what();
   }
 }

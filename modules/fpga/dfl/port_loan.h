@@ -15,18 +15,18 @@ namespace cardcage::fpga {
 
 class PortLoan {
  public:
-  // `numbers` are those of all ports of the card, which `device` consists of.
+  // `numbers` has the numbers of all ports of the card, of which `device` consists.
   PortLoan(const Tools& tools, const Identity& device, std::vector<unsigned> numbers)
       : tools_(tools), device_(device.id), card_(device.card), numbers_(std::move(numbers)) {}
 
   const std::vector<unsigned>& numbers() const { return numbers_; }
   // Throws FAILED_PRECONDITION unless the node can make virtual functions of the card's ports.
   void require_possible() const;
-  // Whether all ports are virtual functions that a container can use.
+  // Returns whether all ports are virtual functions that a container can use.
   bool is_made() const;
-  // Makes them so. The ports are idle. An attempt that failed is undone by undo().
+  // Makes the ports virtual functions. They must be idle. undo() undoes an attempt that failed.
   void make(const cage::Call& call) const;
-  // Gives the card its ports back, whatever was done of make(); they have new node numbers then. Throws
+  // Gives the card its ports back, whichever steps of make() were done; they have new node numbers then. Throws
   // FAILED_PRECONDITION, with the holder, while a virtual function is open.
   void undo(const cage::Call& call) const;
   void add_to(cage::Edit edit) const;

@@ -13,14 +13,14 @@ namespace cardcage::fpga {
 class Registers {
  public:
   virtual ~Registers() = default;
-  // `offset` is that of a word of 64 bits.
+  // `offset` is the offset of a 64-bit word.
   virtual std::uint64_t read(std::size_t offset) const = 0;
   virtual void write(std::size_t offset, std::uint64_t value) = 0;
 };
 
-// Whether the feature, a folder of sysfs, has that driver.
+// Returns whether the feature, a folder of sysfs, has that driver.
 bool has_registers(const std::filesystem::path& feature);
-// Maps them. Throws FAILED_PRECONDITION if this process may not.
+// Maps the registers. Throws FAILED_PRECONDITION if this process may not map them.
 std::unique_ptr<Registers> map_registers(const std::filesystem::path& devfs, const std::filesystem::path& feature);
 
 }  // namespace cardcage::fpga

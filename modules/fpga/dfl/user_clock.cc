@@ -27,7 +27,7 @@ constexpr unsigned kClockVersionShift = 60, kClockVersion = 3, kEarlierClockVers
 constexpr milliseconds kCounterTime{10}, kLockPollInterval{1}, kLockLimit{1000};
 
 // A counter is exact to some hertz, and a design is closed with a reserve.
-constexpr unsigned kTolerance = 200;  // one part of so many
+constexpr unsigned kTolerance = 200;  // the tolerance is 1/200
 
 bool is_faster(unsigned khz, unsigned than) { return khz > than + than / kTolerance; }
 bool is_slower(unsigned khz, unsigned than) { return khz + than / kTolerance < than; }
@@ -121,7 +121,7 @@ void UserClock::set(const cage::Call& call, const ClockRates& wanted) const {
   require_near(call, *best);
 }
 
-// The clock was changed, so that no error may say that nothing was.
+// The clock was changed, so an error must not have the status for an unchanged clock.
 void UserClock::require_near(const cage::Call& call, const ClockRates& wanted) const {
   ClockRates now;
   try {
@@ -191,7 +191,7 @@ unsigned UserClock::revision() const {
   return static_cast<unsigned>(hardware::number_in(feature_ / "feature_rev").value_or(0));
 }
 
-// Nothing if it cannot be set, or not to any rate that is slow enough.
+// Returns nothing if the clock cannot be set, or not to any rate that is slow enough.
 std::optional<ClockRates> UserClock::attainable(const ClockRates& wanted) const {
   const bool has_pll = kind_ == Kind::kFrequency || kind_ == Kind::kRegisters;
   if (!has_pll || revision() != 0) return std::nullopt;  // cards of other revisions have other settings

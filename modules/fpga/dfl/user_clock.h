@@ -14,10 +14,10 @@
 
 namespace cardcage::fpga {
 
-// Nothing for a bitstream that runs with any clock, or whose manifest says that the card's own is right.
+// Returns nothing for a bitstream that runs with any clock, or whose manifest accepts the clock of the card.
 std::optional<ClockRates> clock_for(const Entry& bitstream);
 
-// Throws FAILED_PRECONDITION if the bitstream needs a clock, and the module cannot tell how fast that of the port is.
+// Throws FAILED_PRECONDITION if the bitstream needs a clock, and the module cannot measure that of the port.
 void require_clock(const Tools& tools, const DflCard& card, const DflPort& port, const Entry& bitstream);
 
 class UserClock {
@@ -25,11 +25,11 @@ class UserClock {
   // `device` is the id of the device that waits for it.
   UserClock(const Tools& tools, const DflCard& card, const DflPort& port, std::string device);
 
-  // Why the module cannot tell how fast it is; empty if it can.
+  // Returns why the module cannot measure the clock; empty if it can.
   std::string why_not_measurable() const;
-  // Whether it is as fast as the bitstream wants, or slower where it cannot be set.
+  // Returns whether the clock is as fast as the bitstream wants, or slower where it cannot be set.
   bool suits(const cage::Call& call, const ClockRates& wanted) const;
-  // Throws FAILED_PRECONDITION, and has changed nothing, if it is too fast and cannot be set.
+  // Sets the clock. Throws FAILED_PRECONDITION, and has changed nothing, if it is too fast and cannot be set.
   void set(const cage::Call& call, const ClockRates& wanted) const;
 
  private:

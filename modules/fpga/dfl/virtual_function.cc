@@ -50,7 +50,7 @@ void VirtualFunction::require_fit(const Entry& bitstream) const {
 
 void VirtualFunction::program(const cage::Call&, const Entry& bitstream) const { require_fit(bitstream); }
 
-// A VFIO group is opened by one process at a time, so an attempt tells whether a process has it.
+// Only one process at a time can open a VFIO group, so an attempt shows whether a process has it.
 void require_unused(const Tools& tools, const std::string& bus_id) {
   const std::string group = hardware::iommu_group_of(tools.node.sysfs, bus_id);
   const int descriptor = ::open((tools.node.devfs / "vfio" / group).c_str(), O_RDWR | O_CLOEXEC);
@@ -63,7 +63,7 @@ void require_unused(const Tools& tools, const std::string& bus_id) {
                                                   (holders.empty() ? "" : ", it is open in " + holders));
 }
 
-// The kernel resets a function when its last descriptor is closed; this reset is for what was never opened.
+// The kernel resets a function when its last descriptor is closed; this reset is for a function that was never opened.
 void VirtualFunction::reset(const cage::Call& call) const {
   require_unused(tools_, identity().bus_id);
   if (!why_not_resettable().empty()) return;
@@ -89,9 +89,9 @@ std::vector<std::string> VirtualFunction::functions_to_bind() const {
     if (!is_part_ && !hardware::physical_function_of(tools_.node.sysfs, other).empty())
       throw cage::Error(CAGE_FAILED_PRECONDITION, "virtual function " + bus_id + " shares its IOMMU group with " +
                                                       other +
-                                                      ", so who gets one gets both; use a slot with ACS, or ask for "
+                                                      ", so a claim for one gets both; use a slot with ACS, or ask for "
                                                       "the card as a whole");
-  if (hardware::driver_of(tools_.node.sysfs, bus_id) == tools_.vfio_driver) return {};  // as administrators leave it
+  if (hardware::driver_of(tools_.node.sysfs, bus_id) == tools_.vfio_driver) return {};  // bound by an administrator
   return functions;
 }
 

@@ -11,7 +11,8 @@ void require_unused(const Tools& tools, const std::string& bus_id);
 
 class VirtualFunction final : public Target {
  public:
-  // `bus_id` is that of the virtual function. With `is_part`, whoever gets it gets the others of the card, too.
+  // `bus_id` is that of the virtual function. With `is_part`, a claim for it also gets the other virtual functions of
+  // the card.
   VirtualFunction(const Tools& tools, const DflCard& card, const std::string& bus_id, bool is_part);
 
   bool is_being_programmed() const override;

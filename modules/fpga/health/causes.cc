@@ -73,7 +73,7 @@ std::string named(const char* file, std::uint64_t value, std::span<const ErrorBi
   return std::string(file) + " reads " + decode_errors(value, bits);
 }
 
-// An upset has its own cause.
+// Removes bits that have a cause of their own, such as an upset; all ones stay.
 constexpr std::uint64_t without(std::uint64_t value, std::uint64_t bits) {
   return value == ~0ULL ? value : value & ~bits;
 }
@@ -113,14 +113,14 @@ Result judge_upsets(const Readings& now) {
                              " (SEU); power-cycle the card, which loads it again");
 }
 
-// Source: drivers/fpga/fpga-mgr.c: the states of an operation that has failed end so.
+// Source: drivers/fpga/fpga-mgr.c: the state of an operation that has failed ends in "error".
 Result judge_manager(const Readings& now) {
   if (now.manager_state.empty()) return std::nullopt;
   if (!now.manager_state.ends_with(" error")) return well();
   std::string message = "the last programming has failed: the FPGA manager has the state '" + now.manager_state + "'" +
                         (now.manager_status.empty() ? "" : ", " + now.manager_status) +
                         "; the next one that succeeds ends this";
-  // It does not tell which of the regions of a card is concerned; those that this module has programmed are fenced.
+  // The manager does not tell which region of a card failed; regions that this module has programmed are fenced.
   return now.engine ? marked("ProgrammingFailed", std::move(message)) : bad("ProgrammingFailed", std::move(message));
 }
 
@@ -236,7 +236,7 @@ Result judge_ready(const Readings& now) {
     return bad("BadState", "XRT's driver says that the card is in a bad state (device_bad_state " + xrt.bad_state +
                                "); reset it: xbutil reset");
   if (is_set(xrt.shutdown))
-    return bad("ShutDown", "somebody has shut the card down (shutdown " + xrt.shutdown +
+    return bad("ShutDown", "the card was shut down (shutdown " + xrt.shutdown +
                                "); put it online again: echo 0 > shutdown in its folder of sysfs");
   if (is_set(xrt.offline))
     return bad("Offline",

@@ -1,4 +1,4 @@
-// What can be wrong with a device, and how the host judges that unless the operator writes other rules.
+// The causes of bad health of a device, and the host's rules for them unless the operator writes others.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@ inline constexpr const char *kAccess = "Access", *kRegion = "Region", *kShell = 
                             *kFirewall = "Firewall", *kMemory = "Memory";
 }  // namespace cause
 
-// A card that fails and comes back so often in a day is broken. What a design can bring about is never quarantined: it
-// goes with its claim.
+// A card that fails and comes back so often in a day is broken. A cause that a design can bring about never leads to
+// quarantine: it ends with the design's claim.
 constexpr std::uint32_t kRelapses = 3;
 constexpr std::chrono::hours kWindow{24};
 constexpr std::chrono::seconds kTwoLooks{10};
@@ -54,7 +54,7 @@ inline constexpr cage::Cause kDeclaredCauses[] = {
      .window = kWindow,
      .taint = cage::Taint::no_schedule,
      .taint_key = "fpga.cardcage.dev/seu"},
-    // Like a region that this module could not program: what tolerates the taint repairs it.
+    // The same taint as that of a region that could not be programmed: a claim that tolerates it repairs the region.
     {.name = cause::kManager,
      .help = "the FPGA manager says that the last programming has failed",
      .taint = cage::Taint::inform,
@@ -84,11 +84,11 @@ inline constexpr cage::Cause kDeclaredCauses[] = {
      .unit = "1",
      .hold_down = kTwoLooks,
      .recovery_time = std::chrono::seconds(30),
-     .relapses = kRelapses,  // it is trained anew again and again
+     .relapses = kRelapses,  // a bad link is retrained again and again
      .window = kWindow,
      .taint = cage::Taint::inform,
      .taint_key = "fpga.cardcage.dev/pcie-link"},
-    // They leave nothing that could be looked at. A few are corrected always, so that more relapses are no surprise.
+    // Errors are events without a state to read. A few are always corrected, so more relapses are normal.
     {.name = cause::kPcieErrors,
      .help = "errors of the PCIe link; the value counts those that were corrected in a minute",
      .unit = "1/min",
@@ -115,7 +115,7 @@ inline constexpr cage::Cause kDeclaredCauses[] = {
      .taint_key = "fpga.cardcage.dev/memory"},
 };
 
-// The key of the taint of a declared cause.
+// Returns the key of the taint of a declared cause.
 inline std::string taint_key_of(std::string_view name) {
   return std::string(std::ranges::find(kDeclaredCauses, name, &cage::Cause::name)->taint_key);
 }

@@ -25,7 +25,8 @@ void count(std::optional<std::uint64_t>& sum, const std::optional<std::uint64_t>
   sum = sum ? *sum + more.value_or(0) : first;
 }
 
-// A port has its own errors; any other device has those of all ports of its card.
+// Keeps the readings that concern the device: a port has its own errors, any other device those of all ports of its
+// card.
 Readings concerning(Readings now, const Identity& device) {
   if (device.kind == "port")
     std::erase_if(now.ports, [&](const PortReadings& port) { return port.device != device.id; });
@@ -50,7 +51,7 @@ void Monitor::look(const Targets& targets) {
 
 Monitor::Card Monitor::look_at(const Target& target, Card before) const {
   Card card = std::move(before);
-  // The kernel lets most of this wait until a programming that has begun is over.
+  // The kernel blocks most of these reads until a running programming has ended.
   card.is_fresh = run_if_unchanged_(target, [&] {
     const Readings last = std::exchange(card.now, read_health(tools_.node, target.identity()));
     compare(card, last);
@@ -68,7 +69,7 @@ void Monitor::compare(Card& card, const Readings& before) const {
   count(card.pcie_errors.correctable, more.correctable, now.errors.correctable);
   count(card.pcie_errors.nonfatal, more.nonfatal, now.errors.nonfatal);
   count(card.pcie_errors.fatal, more.fatal, now.errors.fatal);
-  // A reset of the card takes its link down, which is no fault.
+  // A reset of the card takes its link down, which is not a fault.
   if (card.was_changed)
     for (std::optional<std::uint64_t>* number : {&more.correctable, &more.nonfatal, &more.fatal})
       if (*number) *number = 0;
@@ -98,7 +99,7 @@ void Monitor::start_anew(const std::string& card, const Targets& targets) {
 void Monitor::notice_function(const Target& target) {
   const auto listed = functions_.find(target.identity().id);
   const std::string function = target.function().id;
-  // Without a function it is being changed, or its driver is about to tell why not.
+  // A device without a function is being changed, or its driver will tell the reason soon.
   if (listed == functions_.end() || function.empty() || function == listed->second) return;
   listed->second = function;
   tools_.host.rescan();

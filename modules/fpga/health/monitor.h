@@ -1,7 +1,7 @@
-// Watches cards: reads what the kernel knows of them every few seconds, and states each cause of each device as it is
-// seen; the host decides what counts, and from when on.
+// Watches cards: reads the kernel's view of them every few seconds, and states each cause of each device as it is seen;
+// the host decides which statements count, and from when on.
 //
-// On the module's thread only: the host makes calls of discover, events and collect one at a time.
+// Used on the module's thread only: the host makes calls of discover, events and collect one at a time.
 #pragma once
 
 #include <cardcage/sdk.hpp>
@@ -19,35 +19,36 @@ namespace cardcage::fpga {
 
 class Monitor {
  public:
-  // `tools` outlives this. look() is called so often.
+  // `tools` outlives this. `interval` is the time between calls of look().
   Monitor(const Tools& tools, RunIfUnchanged run_if_unchanged, std::chrono::nanoseconds interval)
       : tools_(tools), run_if_unchanged_(std::move(run_if_unchanged)), interval_(interval), statements_(tools.host) {}
 
   struct Card {
-    Readings now;                     // of the last look while nobody was changing the card
-    std::string only_device;          // the id of its device; empty if it has several
-    hardware::PciErrors pcie_errors;  // since the module started, and those that the kernel had counted then
+    Readings now;                     // from the last look at which no call was changing the card
+    std::string only_device;          // id of the only device of the card; empty if it has several
+    hardware::PciErrors pcie_errors;  // errors since the module started, and the kernel's counts at that time
 
    private:
     friend class Monitor;
-    bool is_known = false;          // it has been read
-    bool is_fresh = false;          // in this look
-    bool was_changed = false;       // since the last readings
-    std::string calibrated_design;  // for which the memory was calibrated at a look
+    bool is_known = false;          // the card has been read
+    bool is_fresh = false;          // the card was read in this look
+    bool was_changed = false;       // the card was changed since the last readings
+    std::string calibrated_design;  // the design for which a look found the memory calibrated
   };
 
-  // Looks at the cards of these devices. One that is being changed keeps what was stated: programming disturbs most of
-  // what there is to read.
+  // Looks at the cards of these devices. Statements about a card that is being changed stay: programming disturbs most
+  // readings.
   void look(const Targets& targets);
-  // Notes what the host was told: it has forgotten all statements about other devices. A function that differs from
-  // what is listed makes look() ask for discover(), since no event tells that somebody else has programmed a region.
+  // Notes the devices that the host was told: it has forgotten all statements about others. A function that differs
+  // from the listed one makes look() ask for discover(), since no event tells that another program has programmed a
+  // region.
   void list(const Targets& targets);
   // Looks at a card that was reset, and states all causes of its devices anew. The reset has taken its link down.
   void start_anew(const std::string& card, const Targets& targets);
-  // Forgets what was read, before the module lets go of the hardware. What was stated remains so.
+  // Forgets all readings, before the module lets go of the hardware. Statements remain.
   void forget() { cards_.clear(); }
 
-  // By address.
+  // The cards by address.
   const std::map<std::string, Card>& cards() const { return cards_; }
 
  private:

@@ -16,14 +16,14 @@ using hardware::names_in;
 using hardware::number_in;
 using hardware::text_in;
 
-// The first of them that is lost; empty if none is.
+// Returns the first function that is lost; empty if none is.
 std::string lost_function_of(const hardware::Node& node, const std::vector<std::string>& functions) {
   const auto found =
       std::ranges::find_if(functions, [&](const auto& one) { return hardware::is_lost(node.sysfs, one); });
   return found == functions.end() ? std::string() : *found;
 }
 
-// A temperature may be below zero.
+// Reads a signed number, since a temperature may be below zero.
 std::optional<double> scaled_in(const fs::path& file, double divisor) {
   const std::string text = text_in(file);
   const char* const last = text.data() + text.size();
@@ -61,7 +61,7 @@ std::optional<Sensor> read_sensor(const fs::path& chip, const std::string& chann
                 .crit_alarm = is_set(file("_crit_alarm")) || is_set(file("_emergency_alarm"))};
 }
 
-// Each name once: chips of one card may be alike.
+// Adds each sensor name once: chips of one card may be alike.
 void read_chip(const fs::path& chip, SensorKind kind, std::vector<Sensor>& sensors) {
   constexpr std::string_view kInput = "_input";
   for (const std::string& file : names_in(chip)) {
@@ -175,7 +175,7 @@ Readings read_alveo(const hardware::Node& node, const std::string& bus_id) {
     read_firewall(hardware::path_of(node.sysfs, management), *readings.xrt);
     read_sensors(node, management, readings);
   }
-  // The driver of the user function asks that of the other one for each value, which takes its time.
+  // The driver of the user function asks the driver of the management function for each value, which is slow.
   if (readings.temperatures.empty() && readings.powers.empty()) read_sensors(node, bus_id, readings);
   return readings;
 }

@@ -1,4 +1,4 @@
-// The files that the kernel loads by name: it looks for the name in a few folders, as the node itself sees them.
+// Files that the kernel loads by name: it looks for the name in a few folders of the node's own file system.
 //
 // Source: Documentation/driver-api/firmware/fw_search_path.rst of the kernel.
 #pragma once
@@ -9,10 +9,10 @@
 
 namespace cardcage::fpga {
 
-// The folders in which the kernel looks, in its order.
+// Returns the folders that the kernel searches, in its order.
 std::vector<std::filesystem::path> firmware_folders(const std::filesystem::path& sysfs);
 
-// The name by which the kernel finds this file. Throws cage::Error, FAILED_PRECONDITION, if it is in none of the
+// Returns the name by which the kernel finds this file. Throws FAILED_PRECONDITION if the file is in none of the
 // folders, or if the kernel would find another file by that name.
 std::string firmware_name(const std::filesystem::path& file, const std::vector<std::filesystem::path>& folders);
 

@@ -22,7 +22,7 @@ constexpr std::size_t kLongestLabel = 63;
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
-// Below a PCI function: a card, which is a target of another kind.
+// Returns whether the manager is part of a PCI card, which is a target of another kind.
 bool is_of_card(const fs::path& place) {
   return std::ranges::any_of(place, [](const fs::path& part) {
     const std::string& name = part.native();
@@ -30,7 +30,7 @@ bool is_of_card(const fs::path& place) {
   });
 }
 
-// Adds a number if another one has the name.
+// Adds a number if the name is taken.
 std::string unique(const std::string& name, std::set<std::string>& taken) {
   std::string one = name;
   for (unsigned number = 2; !taken.insert(one).second; ++number) {
@@ -129,7 +129,7 @@ void Manager::load(const cage::Call& call, const Entry& bitstream) const {
   remove_overlay();
   if (bitstream.overlay.empty()) {
     std::error_code error;
-    if (fs::exists(folder_ / "flags", error)) write(call, folder_ / "flags", "0");  // all of the FPGA, not encrypted
+    if (fs::exists(folder_ / "flags", error)) write(call, folder_ / "flags", "0");  // full configuration, not encrypted
     write(call, folder_ / "firmware", name);
   } else {
     apply_overlay(call, name);
@@ -205,7 +205,7 @@ void Manager::add_to(cage::Edit edit, const Entry* loaded) const {
 
 void add_managers(const Tools& tools, Targets& targets) {
   const fs::path all = tools.node.sysfs / "class/fpga_manager";
-  std::map<std::string, fs::path> folders;  // by the name of the device, which lasts, unlike the number of the manager
+  std::map<std::string, fs::path> folders;  // by device name, which is stable, unlike the number of the manager
   for (const std::string& name : hardware::names_in(all)) {
     std::error_code error;
     const fs::path place = fs::canonical(all / name, error);

@@ -27,13 +27,13 @@ class Manager final : public Target {
   void describe(cage::Device& device) const override;
   void require_fit(const Entry& bitstream) const override;
   void program(const cage::Call& call, const Entry& bitstream) const override;
-  // Takes away the devices of what is loaded, if an overlay of this module brought them.
+  // Removes the devices of the loaded design, if an overlay of this module brought them.
   void reset(const cage::Call& call) const override;
   std::string why_not_resettable() const override {
     return "an FPGA of a system on chip is programmed anew instead, by the next claim that names a bitstream";
   }
   bool reset_keeps_function() const override { return false; }
-  // The nodes of the bitstream, because the FPGA has none of its own.
+  // Adds the nodes of the bitstream, because the FPGA has none of its own.
   void add_to(cage::Edit edit, const Entry* loaded) const override;
 
  private:
@@ -41,7 +41,8 @@ class Manager final : public Target {
   bool takes_overlays() const;
   std::filesystem::path overlay() const;
   void write(const cage::Call& call, const std::filesystem::path& file, std::string data) const;
-  // What the kernel gets to load it. Throws FAILED_PRECONDITION unless it finds what the catalogue has.
+  // Returns the name that makes the kernel load the bitstream. Throws FAILED_PRECONDITION unless the kernel would find
+  // the file of the catalogue.
   std::string name_for_kernel(const Entry& bitstream) const;
   void load(const cage::Call& call, const Entry& bitstream) const;
   void apply_overlay(const cage::Call& call, const std::string& name) const;
@@ -52,16 +53,16 @@ class Manager final : public Target {
   const std::filesystem::path folder_;
 };
 
-// Adds the FPGAs of the node that are no PCI functions.
+// Adds the FPGAs of the node that are not PCI functions.
 void add_managers(const Tools& tools, Targets& targets);
 
-// "state 'write error', reconfig CRC error", for people.
+// Returns "state 'write error', reconfig CRC error", for people.
 std::string state_of(const std::filesystem::path& manager);
 
-// "fpga-pcap" for the device "firmware:zynqmp-firmware:pcap": a DNS label.
+// Returns "fpga-pcap", a DNS label, for the device "firmware:zynqmp-firmware:pcap".
 std::string name_of_manager(std::string_view device);
-// "KV260" of "ZynqMP KV260 revB", the model in the device tree; all of it, up to 64 bytes, if no word looks like a
-// product.
+// Returns "KV260" for "ZynqMP KV260 revB", the model in the device tree; all of it, up to 64 bytes, if no word looks
+// like a product.
 std::string board_of(std::string_view model);
 
 }  // namespace cardcage::fpga

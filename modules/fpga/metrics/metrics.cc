@@ -9,7 +9,7 @@ namespace {
 
 using Number = std::optional<std::uint64_t>;
 
-// Nothing for a state that is not documented.
+// Returns nothing for a state that is not documented.
 std::optional<double> throttling_in(std::uint64_t power_state) {
   switch (power_state) {
     case 0: return 0;

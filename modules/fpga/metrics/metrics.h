@@ -1,5 +1,5 @@
-// The figures of cards. They are those of the monitor's last look: a scrape touches no hardware, because a card that is
-// being programmed would let it wait.
+// Metrics of cards, from the monitor's last look. A scrape touches no hardware, because a card that is being programmed
+// would block it.
 #pragma once
 
 #include <cardcage/sdk.hpp>
@@ -32,7 +32,8 @@ inline constexpr auto all =
 
 }  // namespace figures
 
-// A figure of a card is a sample of its device; if it has several, of none, and the label `card` tells whose it is.
+// A figure of a card is a sample of its device. If the card has several devices, the sample belongs to none, and the
+// label `card` names the card.
 void report_metrics(const std::map<std::string, Monitor::Card>& cards, cage::Samples& samples);
 
 }  // namespace cardcage::fpga

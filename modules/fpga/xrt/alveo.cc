@@ -26,7 +26,7 @@ constexpr std::string_view kVendor = "0x10ee";
 constexpr std::size_t kLongestMessage = 300;
 
 struct AlveoModel {
-  std::string_view device;  // of the user function
+  std::string_view device;  // PCI device id of the user function
   std::string_view name;
 };
 // Source: src/runtime_src/core/pcie/driver/linux/xocl/devices.h of XRT. The shell names the model, too, but not while
@@ -43,7 +43,7 @@ std::string platform_in(const fs::path& folder) {
   return rom.empty() ? std::string() : text_in(rom / "VBNV");
 }
 
-// A UUID on each line; some releases of XRT write the number of a slot before it.
+// Reads a UUID from each line; some releases of XRT write the number of a slot before it.
 std::vector<std::string> uuids_of(std::string_view text) {
   std::vector<std::string> uuids;
   while (!text.empty()) {
@@ -55,7 +55,7 @@ std::vector<std::string> uuids_of(std::string_view text) {
   return uuids;
 }
 
-// What the attribute xclbinuuid says is loaded. Slots without a function have zeros.
+// Returns the loaded functions from the attribute xclbinuuid. Slots without a function have zeros.
 std::vector<std::string> functions_of(std::string_view xclbin_uuid) {
   std::vector<std::string> functions = uuids_of(xclbin_uuid);
   std::erase_if(functions, [](const std::string& id) { return id.find_first_not_of('0') == std::string::npos; });
@@ -97,7 +97,7 @@ std::string joined(const std::vector<std::string>& texts) {
   return list;
 }
 
-// The numbers of a text such as "0000:65:00.1"; nothing unless exactly these separators are between them.
+// Returns the numbers in a text such as "0000:65:00.1"; nothing unless exactly these separators are between them.
 std::optional<std::vector<unsigned>> numbers_between(std::string_view separators, std::string_view text, int base) {
   std::vector<unsigned> numbers;
   const char *at = text.data(), *const end = at + text.size();
@@ -132,7 +132,7 @@ bool Alveo::takes_signed_only() const {
 
 std::string Alveo::why_not_confined() const {
   if (takes_signed_only()) return {};
-  return "whoever has its render node can load any xclbin; let its management function take signed ones only "
+  return "a container with its render node can load any xclbin; let its management function take signed ones only "
          "(sec_level)";
 }
 
@@ -147,7 +147,7 @@ Function Alveo::function() const {
     return {.id = {}, .why = "its xclbinuuid cannot be read: " + std::generic_category().message(id.error)};
   // The attribute is empty for a moment while the driver loads an xclbin.
   if (!id.text.empty() && uuids_of(id.text).empty())
-    return {.id = {}, .why = "its xclbinuuid is '" + printable(id.text) + "', which is no UUID"};
+    return {.id = {}, .why = "its xclbinuuid is '" + printable(id.text) + "', which is not a UUID"};
   std::vector<std::string> functions = functions_of(id.text);
   if (functions.empty()) return {.id = {}, .why = "nothing is loaded"};
   if (functions.size() > 1) return {.id = {}, .why = "its slots have different functions: " + joined(functions)};
@@ -188,7 +188,7 @@ void Alveo::require_fit(const Entry& bitstream) const {
     throw cage::Error(CAGE_FAILED_PRECONDITION, "bitstream '" + bitstream.name + "' cannot be loaded into card " +
                                                     identity().bus_id + ": " + why);
   };
-  if (bitstream.bitstream.format != Format::kXclbin) refuse("it is no xclbin file, which this card needs");
+  if (bitstream.bitstream.format != Format::kXclbin) refuse("it is not an xclbin file, which this card needs");
   if (const std::string why = why_not_programmable(); !why.empty()) refuse(why);
   const std::string& model = identity().model;
   if (!bitstream.card.empty() && bitstream.card != model)
@@ -209,7 +209,7 @@ void Alveo::require_fit(const Entry& bitstream) const {
 }
 
 void Alveo::run(const cage::Call& call, const std::string& purpose, std::vector<std::string> arguments) const {
-  // XRT installs a shell script that looks for its libraries and runs the program proper.
+  // XRT installs a shell script that finds its libraries and runs the actual program.
   const cage::ProgramResult result = tools_.host.run(call, {.name = tools_.xrt_program,
                                                             .arguments = std::move(arguments),
                                                             .environment = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}});
@@ -230,7 +230,7 @@ void Alveo::program(const cage::Call& call, const Entry& bitstream) const {
                                          "; look at the kernel's log");
 }
 
-// XRT itself resets a card under whoever has it open.
+// Checks for users first: XRT itself resets a card that is in use.
 void Alveo::reset(const cage::Call& call) const {
   const std::string purpose = "card " + identity().bus_id + " cannot be reset";
   require_unused(purpose, CAGE_FAILED_PRECONDITION);
@@ -247,7 +247,7 @@ std::string Alveo::why_not_resettable() const {
 
 std::string Alveo::render_node() const { return entry_in(folder_ / "drm", "renderD").filename(); }
 
-// Nothing else keeps XRT from changing a card under a program.
+// XRT does not refuse to change a card that is in use.
 void Alveo::require_unused(const std::string& purpose, cage_status status) const {
   const std::string node = render_node();
   if (node.empty()) return;
@@ -313,7 +313,7 @@ std::string version_of_driver(std::string_view text) {
   return std::to_string((*parts)[0]) + "." + std::to_string((*parts)[1]) + "." + std::to_string((*parts)[2]);
 }
 
-// A reset that failed ends with status 0, and only the output tells.
+// A failed reset ends with status 0; only the output shows the failure.
 std::string why_failed(const std::string& program, const cage::ProgramResult& result) {
   if (result.timed_out) return "'" + program + "' did not end in time";
   if (result.signal != 0) return "'" + program + "' was killed by signal " + std::to_string(result.signal);

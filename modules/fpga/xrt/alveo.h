@@ -43,29 +43,30 @@ class Alveo final : public Target {
   void run(const cage::Call& call, const std::string& purpose, std::vector<std::string> arguments) const;
 
   const Tools& tools_;
-  const std::filesystem::path folder_;  // of the PCI function
+  const std::filesystem::path folder_;  // folder of the PCI function
 };
 
 // XRT's driver of user functions.
 inline constexpr const char* kAlveoDriver = "xocl";
 
-// Whether a function has the ids of a user function, whatever its driver.
+// Returns whether a function has the ids of a user function, whatever its driver.
 bool is_known_alveo(const hardware::Node& node, const std::string& bus_id);
-// Null unless XRT's driver has this user function.
+// Returns null unless XRT's driver has this user function.
 std::unique_ptr<Target> find_alveo(const Tools& tools, const std::string& bus_id);
 
-// The management function of the card with this user function; empty if it is elsewhere, as outside a virtual machine.
+// Returns the management function of the card with this user function; empty if this machine does not have it, such as
+// a virtual machine.
 std::string management_function_of(const hardware::Node& node, const std::string& bus_id);
 
-// "U250" of "xilinx_u250_gen3x16_xdma_shell_4_1", the name of a shell.
+// Returns "U250" for "xilinx_u250_gen3x16_xdma_shell_4_1", the name of a shell.
 std::string model_of_platform(std::string_view platform);
 // Bitstreams may write ':' and '.' in the name of a platform where the card writes '_'.
 bool is_same_platform(std::string_view one, std::string_view other);
-// The number in the names of the nodes that XRT's drivers make for a PCI function: 25857 for "0000:65:00.1".
+// Returns the number in the names of the nodes that XRT's drivers make for a PCI function: 25857 for "0000:65:00.1".
 std::optional<unsigned> instance_of(std::string_view bus_id);
-// "2.15.225" of what the driver says, "2.15.225,0a1b2c"; empty if that is no version.
+// Returns "2.15.225" for the driver's "2.15.225,0a1b2c"; empty if that is not a version.
 std::string version_of_driver(std::string_view text);
-// Why the program has not done its work; empty if it has.
+// Returns why the program has failed; empty if it has not.
 std::string why_failed(const std::string& program, const cage::ProgramResult& result);
 
 }  // namespace cardcage::fpga
