@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kMostState = 60'000;  // bytes; the host keeps 64 KiB
 
-// Steps of which each is tried, whatever becomes of the others.
+// Runs steps independently: a failure of one does not keep the others.
 class Attempts {
  public:
   template <class Step>
@@ -40,15 +40,15 @@ class Attempts {
   std::exception_ptr first_;
 };
 
-// "NIC_0000_41_00_0". Each device has its own, because a container may have several.
+// Returns "NIC_0000_41_00_0". Each device has a variable of its own, because a container may have several devices.
 std::string variable_of(std::string_view device) {
   std::string variable = name_of(device);
   for (char& c : variable) c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   return variable;
 }
 
-// "PCIDEVICE_MY-CORP_COM_SRIOV" of "my-corp.com/sriov": as the SR-IOV network device plugin names it, for programs that
-// read it, such as those of DPDK, and for CNI plugins.
+// Returns "PCIDEVICE_MY-CORP_COM_SRIOV" for "my-corp.com/sriov": the variable of the SR-IOV network device plugin,
+// which programs such as those of DPDK and CNI plugins read.
 std::string plugin_variable_of(std::string_view resource) {
   std::string variable = "PCIDEVICE_";
   for (const char c : resource) {
@@ -79,7 +79,7 @@ std::set<std::string> bound_in(const cage::Claim& claim) {
   return devices;
 }
 
-// The PCI functions that were bound to another driver, with the devices that they are for.
+// Returns the PCI functions that were bound to another driver, with their devices.
 std::vector<std::pair<std::string, std::string>> functions_in(const cage::Claim& claim) {
   std::vector<std::pair<std::string, std::string>> functions;
   std::istringstream lines{std::string(claim.journal())};
@@ -101,7 +101,7 @@ std::set<std::string> functions_held_by(const cage::Claim& claim) {
   return held;
 }
 
-// The kernel names interfaces anew when the node starts, and has them all.
+// Returns nothing after a reboot, since the node then has all interfaces, under new names.
 std::vector<KeptInterface> interfaces_in(const cage::Claim& claim) {
   return claim.other_boot() ? std::vector<KeptInterface>() : interfaces_from(claim.state(), claim.state_version());
 }
@@ -118,8 +118,8 @@ void require_present(const hardware::Node& node, std::string_view device) {
                                         "' is not on this node any more; delete the claim, or bring the card back");
 }
 
-// Somebody else may be using a function whose interface is in another namespace; perhaps that of the node, if the
-// daemon is not in it.
+// A function whose interface is in another namespace may be in use there. That may even be the namespace of the node,
+// if the daemon is not in it.
 void require_at_home(const hardware::Node& node, std::string_view device) {
   const auto interfaces = interfaces_at(hardware::path_of(node.sysfs, bus_id_of(device)));
   if (bus_id_of(device).empty() || !interfaces || !interfaces->empty()) return;
@@ -128,7 +128,7 @@ void require_at_home(const hardware::Node& node, std::string_view device) {
                                           "that ends");
 }
 
-// The node may have begun to use it after it was offered.
+// The node may have begun to use the interface after it was offered.
 void require_unused(cage::Host host, const NodeLinks& links, std::string_view device, const std::string& interface) {
   const std::string reason = links.reason_to_keep(interface);
   if (reason.empty()) return;
@@ -141,20 +141,20 @@ void require_unused(cage::Host host, const NodeLinks& links, std::string_view de
 void require_shared_rdma(const hardware::Node& node, std::string_view device) {
   const std::string bus_id = bus_id_of(device);
   if (bus_id.empty() || rdma_devices_of(hardware::path_of(node.sysfs, bus_id)).empty() || !is_rdma_exclusive()) return;
-  throw cage::Error(
-      CAGE_FAILED_PRECONDITION,
-      "mode Rdma leaves device '" + std::string(device) +
-          "' in the node's network namespace, and this node's RDMA devices can be used in their own alone "
-          "(rdma system: exclusive); leave the mode out, so that the device moves to the pod");
+  throw cage::Error(CAGE_FAILED_PRECONDITION,
+                    "mode Rdma leaves device '" + std::string(device) +
+                        "' in the node's network namespace, and this node's RDMA devices can be used only in their own "
+                        "(rdma system: exclusive); leave the mode out, so that the device moves to the pod");
 }
 
-// Who has one virtual function of a group has them all, and another claim's program would not be able to open it.
+// A program that has one virtual function of a group has them all, and another claim's program could not open the
+// group.
 void require_own_group(const hardware::Node& node, const std::string& bus_id) {
   if (hardware::physical_function_of(node.sysfs, bus_id).empty()) return;
   for (const std::string& other : hardware::iommu_neighbours_of(node.sysfs, bus_id))
     if (!hardware::physical_function_of(node.sysfs, other).empty())
       throw cage::Error(CAGE_FAILED_PRECONDITION, "virtual function " + bus_id + " shares its IOMMU group with " +
-                                                      other + ", so who gets one gets both; use a slot with ACS");
+                                                      other + ", so a claim for one gets both; use a slot with ACS");
 }
 
 }  // namespace
@@ -168,9 +168,9 @@ void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edi
                       "the interfaces of the claim have more addresses, routes and neighbours on the node than can be "
                       "kept for their return; remove some, or claim fewer interfaces at a time");
   hold_functions(claim);
-  for (const VfChange& earlier : changes_in(claim)) undo(node_, earlier);  // of an attempt that did not get to its end
+  for (const VfChange& earlier : changes_in(claim)) undo(node_, earlier);  // left by an unfinished attempt
   const std::vector<VfChange> changes = plan_changes(claim);
-  // What an earlier attempt has bound must be restored, too.
+  // The journal keeps the functions that an earlier attempt has bound, since they must be restored, too.
   std::string journal(claim.journal());
   for (const std::string& line : lines_for(claim, changes))
     if (!journal.contains(line)) journal += line;
@@ -178,7 +178,7 @@ void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edi
   for (const VfChange& change : changes) apply(node_, change);
   give_functions(call, claim);
   for (const VfChange& change : changes) {
-    // Once, since a pod may use it by now.
+    // Bind only once, since a pod may use the function by now.
     if (!change.needs_rebind() || bound_in(claim).contains(change.device)) continue;
     bind_anew(call, change.device, interfaces);
     journal += std::string(kBound) + change.device + "\n";
@@ -192,7 +192,7 @@ void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edi
   lent_.add(std::string(claim.uid()), std::move(interfaces));
 }
 
-// A device that cannot be restored keeps no other. Throws the first error, once all was tried.
+// A device that cannot be restored does not keep the others. Throws the first error after all were tried.
 void Claims::unprepare(const cage::Call& call, const cage::Claim& claim) {
   Attempts attempts;
   for (const cage::Allocation& allocation : claim.allocations())
@@ -201,7 +201,7 @@ void Claims::unprepare(const cage::Call& call, const cage::Claim& claim) {
   for (const VfChange& change : changes) attempts.run([&] { undo(node_, change); });
   const std::vector<KeptInterface> interfaces = interfaces_in(claim);
   const auto functions = functions_in(claim);
-  std::set<std::string> given;  // the devices that the claim had for itself
+  std::set<std::string> given;  // devices that the claim had exclusively
   for (const KeptInterface& kept : interfaces) given.insert(kept.device);
   for (const auto& [device, function] : functions) given.insert(device);
   for (const KeptInterface& kept : interfaces) attempts.run([&] { take_back_interface(call, claim, kept); });
@@ -231,7 +231,7 @@ bool Claims::is_reset(const std::string& device) const {
          !hardware::physical_function_of(node_.sysfs, bus_id).empty() && function_reset_.can_reset(bus_id);
 }
 
-// The driver makes a new interface. udev may have renamed the other since the claim was prepared.
+// The driver makes a new interface after the reset. udev may have renamed the old one since the claim was prepared.
 void Claims::reset(const cage::Call& call, const std::string& device, const std::vector<KeptInterface>& interfaces) {
   const auto found = std::ranges::find(interfaces, device, &KeptInterface::device);
   std::optional<KeptInterface> kept;
@@ -248,8 +248,8 @@ void Claims::reset(const cage::Call& call, const std::string& device, const std:
   if (kept) hand_over_.restore_by_function(call, *kept, Origin::kDriver);
 }
 
-// Has the driver of the function read a change that it reads only when it is bound. A VFIO driver was bound after the
-// change, and the original driver is bound at the end of the claim.
+// Makes the driver of the function read a change that it reads only when it is bound. A VFIO driver needs no rebind: it
+// was bound after the change, and the original driver is bound at the end of the claim.
 void Claims::bind_anew(const cage::Call& call, const std::string& device,
                        const std::vector<KeptInterface>& interfaces) const {
   const std::string bus_id = bus_id_of(device), driver = hardware::driver_of(node_.sysfs, bus_id);
@@ -268,7 +268,7 @@ std::vector<VfChange> Claims::plan_changes(const cage::Claim& claim) const {
   return changes;
 }
 
-// The journal: what the claim changes, and is to be undone.
+// Returns the lines of the journal: the changes of the claim, which must be undone.
 std::vector<std::string> Claims::lines_for(const cage::Claim& claim, const std::vector<VfChange>& changes) const {
   std::vector<std::string> lines;
   for (const VfChange& change : changes) lines.push_back(to_line(change) + "\n");
@@ -277,7 +277,8 @@ std::vector<std::string> Claims::lines_for(const cage::Claim& claim, const std::
     const std::string bus_id = bus_id_of(allocation.device());
     if (bus_id.empty())
       throw cage::Error(CAGE_INVALID_ARGUMENT, "mode Vfio is for PCI functions, and interface '" +
-                                                   interface_of(allocation.device()) + "' is none; leave the mode out");
+                                                   interface_of(allocation.device()) +
+                                                   "' is not one; leave the mode out");
     if (allocation.admin())
       throw cage::Error(
           CAGE_INVALID_ARGUMENT,
@@ -316,7 +317,7 @@ void Claims::hold_functions(const cage::Claim& claim) {
   throw cage::Error(
       CAGE_FAILED_PRECONDITION,
       "function " + conflict->function + ", of the same IOMMU group, belongs to the claim " + conflict->claim_uid +
-          ", and who has one has the whole group; wait for the end of that claim, or use a slot with ACS");
+          ", and a claim for one holds the whole group; wait for the end of that claim, or use a slot with ACS");
 }
 
 void Claims::give_functions(const cage::Call& call, const cage::Claim& claim) const {
@@ -331,10 +332,10 @@ void Claims::give_functions(const cage::Call& call, const cage::Claim& claim) co
     host_.rescan();
     throw;
   }
-  if (changes_drivers) host_.rescan();  // the driver is an attribute
+  if (changes_drivers) host_.rescan();  // the driver is an attribute of the device
 }
 
-// States what the pod will see of them.
+// Reads the interfaces of the claim, and states how they will appear in the pod.
 std::vector<KeptInterface> Claims::keep_interfaces(const cage::Call& call, const cage::Claim& claim,
                                                    cage::Edits& edits) const {
   if (!claim.resource().empty()) return {};
@@ -345,7 +346,7 @@ std::vector<KeptInterface> Claims::keep_interfaces(const cage::Call& call, const
     const Settings settings = settings_of(allocation);
     if (settings.mode == Mode::kRdma) require_shared_rdma(node_, allocation.device());
     if (settings.mode != Mode::kKernel || allocation.admin()) continue;
-    if (settings.moved_by_multus) {  // the plugin has it already if the call is repeated
+    if (settings.moved_by_multus) {  // the plugin has the interface already if the call is repeated
       if (const auto present = read_interface(node_, allocation.device()))
         require_unused(host_, NodeLinks(policy_.choice), allocation.device(), present->netdev.name);
       continue;
@@ -376,7 +377,8 @@ std::vector<KeptInterface> Claims::keep_interfaces(const cage::Call& call, const
   return interfaces;
 }
 
-// As an earlier prepare found it, because a pod may have it by now. Without a name the device has no interface.
+// Returns the interface as an earlier prepare found it, because a pod may have it by now. Without a name the device has
+// no interface.
 KeptInterface Claims::keep_interface(const cage::Call& call, const cage::Allocation& allocation,
                                      const std::vector<KeptInterface>& known) const {
   const std::string device(allocation.device());
@@ -403,10 +405,10 @@ void Claims::attach(const cage::Claim& claim, const cage::Pod& pod) const {
   }
 }
 
-// One that cannot be taken back keeps no other. Throws the first error, once all was tried.
+// An interface that cannot be taken back does not keep the others. Throws the first error after all were tried.
 void Claims::detach(const cage::Claim& claim, const cage::Pod& pod) const {
   Attempts attempts;
-  // Or its card keeps the address as it is.
+  // First undo the changes at the cards: otherwise a card keeps the address of its function as it is.
   for (const VfChange& change : changes_in(claim)) attempts.run([&] { undo(node_, change); });
   for (const KeptInterface& kept : interfaces_from(claim.state(), claim.state_version()))
     attempts.run([&] { hand_over_.detach(kept, claim.uid(), pod); });
@@ -455,12 +457,12 @@ std::vector<ContainerNode> Claims::nodes_for(const cage::Allocation& allocation,
   return nodes;
 }
 
-// Those of an interface in software go when that goes to a pod.
+// RDMA devices in software disappear when their interface goes to a pod.
 std::vector<std::filesystem::path> Claims::rdma_of(std::string_view device) const {
   const std::string bus_id = bus_id_of(device);
   std::vector<std::filesystem::path> devices;
   if (!bus_id.empty()) devices = rdma_devices_of(hardware::path_of(node_.sysfs, bus_id));
-  if (devices.empty()) devices = lent_.rdma_of(device);  // a pod has them
+  if (devices.empty()) devices = lent_.rdma_of(device);  // a pod has the devices
   const SoftRdma soft = soft_rdma(node_.sysfs);
   if (soft.empty()) return devices;
   const auto present = read_interface(node_, device);

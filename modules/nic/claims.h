@@ -1,7 +1,7 @@
-// What containers get of network devices, and how the devices are taken back.
+// Gives network devices to containers, and takes them back.
 //
-// In mode Kernel the interface goes to the pod of a claim. That of a device from the device-plugin API stays where it
-// is: a CNI plugin moves it.
+// In mode Kernel the interface goes to the pod of a claim. The interface of a device from the device-plugin API stays
+// where it is: a CNI plugin moves it.
 #pragma once
 
 #include <atomic>
@@ -25,10 +25,10 @@ namespace cardcage::nic {
 // The options of the module that concern claims.
 struct ClaimPolicy {
   Choice choice;
-  std::string vfio_driver;            // the one that the passthrough binds
+  std::string vfio_driver;            // the driver that the passthrough binds
   bool resets = true;                 // virtual functions are reset when their claim ends
   std::filesystem::path device_info;  // the folder of the files for CNI plugins
-  std::filesystem::path udev;         // the folder of its database
+  std::filesystem::path udev;         // folder of udev's database
 };
 
 class Claims {
@@ -48,7 +48,7 @@ class Claims {
   void unprepare(const cage::Call& call, const cage::Claim& claim);
   void attach(const cage::Claim& claim, const cage::Pod& pod) const;
   void detach(const cage::Claim& claim, const cage::Pod& pod) const;
-  // After a start: these claims hold their devices.
+  // Called after a start: these claims hold their devices.
   void reconcile(const std::vector<cage::Claim>& live);
   const LentInterfaces& lent() const { return lent_; }
 
@@ -79,7 +79,7 @@ class Claims {
   const Udev udev_;
   const HandOver hand_over_;
   const DeviceInfo device_info_;
-  std::atomic<bool> reset_refused_ = false;  // by the configuration, which is logged once
+  std::atomic<bool> reset_refused_ = false;  // the configuration does not allow resets, which is logged once
   LentInterfaces lent_;
   HeldFunctions held_;
 };

@@ -13,13 +13,13 @@ namespace {
 namespace fs = std::filesystem;
 using hardware::names_in;
 
-// "umad" of "/dev/infiniband/umad3".
+// Returns "umad" for "/dev/infiniband/umad3".
 std::string rdma_name_of(std::string_view path) {
   const std::string_view file = path.substr(path.rfind('/') + 1);
   return std::string(file.substr(0, file.find_first_of("0123456789")));
 }
 
-// Names and paths of the kernel, which need no escapes.
+// Writes names and paths of the kernel, which need no escapes.
 std::string json_object(const std::map<std::string, std::string>& members) {
   std::string text = "{";
   for (const auto& [name, value] : members) {
@@ -60,7 +60,7 @@ std::vector<ContainerNode> vhost_container_nodes() {
 
 std::string plugin_info_of(const std::string& bus_id, const std::vector<ContainerNode>& nodes,
                            const std::string& rdma_device) {
-  std::map<std::string, std::map<std::string, std::string>> parts;  // sorted, as the plugin writes them
+  std::map<std::string, std::map<std::string, std::string>> parts;  // sorted like the plugin's
   parts["generic"]["deviceID"] = quoted(bus_id);
   for (const ContainerNode& one : nodes) parts[one.part][one.name] = quoted(one.node.path);
   if (!rdma_device.empty()) parts["rdma"]["rdma_dev"] = quoted(rdma_device);

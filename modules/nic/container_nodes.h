@@ -1,4 +1,4 @@
-// The device nodes by which a container uses a function, and what programs learn of them.
+// The device nodes by which a container uses a function, and their description for programs.
 //
 // Source: pkg/infoprovider of the SR-IOV network device plugin, for the names; Documentation/driver-api/uio-howto.rst
 // and drivers/vhost/vdpa.c of the kernel.
@@ -14,11 +14,11 @@
 namespace cardcage::nic {
 
 struct ContainerNode {
-  std::string part;  // of the function, as the plugin calls it: "rdma", "vfio", "vhost", "vdpa", "uio"
+  std::string part;  // the plugin's name for the part of the function: "rdma", "vfio", "vhost", "vdpa", "uio"
   std::string name;  // "uverbs", "mount"
   cage::DeviceNode node;
 
-  // Programs pin the memory that they use through it.
+  // Returns whether programs pin the memory that they use through the node.
   bool locks_memory() const { return part == "rdma" || part == "vfio" || part == "vdpa"; }
 };
 

@@ -36,7 +36,7 @@ void DeviceInfo::write(std::string_view resource, std::string_view device, const
   const fs::path file = file_of(resource, device);
   fs::create_directories(file.parent_path(), error);
   fs::path passing = file;
-  passing += ".new";  // readers see a whole file
+  passing += ".new";  // renamed at the end, so that readers see a whole file
   std::ofstream out(passing, std::ios::trunc);
   out << R"({"type":"pci","version":"1.1.0","pci":{"pci-address":")" << bus_id << '"'
       << member("rdma-device", rdma.empty() ? std::string() : rdma.front().filename().native())

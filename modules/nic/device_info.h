@@ -16,16 +16,17 @@ namespace cardcage::nic {
 // [any-thread]
 class DeviceInfo {
  public:
-  // `folder` is "/var/run/k8s.cni.cncf.io/devinfo". Without its parent, nobody reads such files, and none is written.
+  // `folder` is "/var/run/k8s.cni.cncf.io/devinfo". No file is written if its parent is missing: no plugin reads it
+  // then.
   DeviceInfo(cage::Host host, hardware::Node node, std::filesystem::path folder)
       : host_(host), node_(std::move(node)), folder_(std::move(folder)) {}
 
-  // Devices without a PCI function have none. What fails is logged: the container works without it.
+  // Devices without a PCI function have no file. Errors are only logged: the container works without the file.
   void write(std::string_view resource, std::string_view device, const std::vector<std::filesystem::path>& rdma) const;
   void remove(std::string_view resource, std::string_view device) const;
 
  private:
-  // The kubelet knows the device by its id, also one of several of a function.
+  // The file is named for the kubelet's device id, which also distinguishes several devices of one function.
   std::filesystem::path file_of(std::string_view resource, std::string_view device) const;
 
   const cage::Host host_;

@@ -25,7 +25,7 @@ void describe(const Netdev& netdev, cage::Device& device) {
   if (netdev.speed) device.attribute("speedMbps", static_cast<std::int64_t>(*netdev.speed));
 }
 
-// What its virtual functions tell of a physical function. It is read once for all of them.
+// A physical function, as its virtual functions show it in their attributes. It is read once for all of them.
 struct Physical {
   std::string interface, encapsulation;          // empty if it has none on the node
   std::map<std::string, std::int64_t> virtuals;  // their numbers, by bus id

@@ -12,11 +12,11 @@ class DevlinkWatch {
  public:
   explicit DevlinkWatch(cage::Host host) : host_(host) {}
 
-  // In the module's start(). Nothing is ever told if the kernel has no devlink. Throws cage::Error.
+  // Called in the module's start(). No change is ever told if the kernel has no devlink. Throws cage::Error.
   void start();
-  // In its stop().
+  // Called in the module's stop().
   void stop();
-  // In its events(), for each event: whether a reporter has changed.
+  // Called in the module's events() for each event. Returns whether a reporter has changed.
   bool take(const cage::Event& event);
 
  private:

@@ -1,4 +1,4 @@
-// Parameters that a document gives. The defaults of the others leave a function as it is.
+// Reads the parameters that a document gives. Parameters that it leaves out do not change a function.
 #pragma once
 
 #include <linux/if_link.h>
@@ -16,7 +16,7 @@ inline std::optional<bool> given_boolean(const cage::Values& values, const char*
   return values.given(field) ? std::optional(values.boolean(field)) : std::nullopt;
 }
 
-// IFLA_VF_LINK_STATE_* of "auto", "enable" or "disable".
+// Returns IFLA_VF_LINK_STATE_* for "auto", "enable" or "disable".
 inline std::optional<std::uint32_t> given_link_state(const cage::Values& values, const char* field) {
   if (!values.given(field)) return std::nullopt;
   const std::string_view state = values.text(field);

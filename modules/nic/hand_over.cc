@@ -18,10 +18,11 @@
 namespace cardcage::nic {
 namespace {
 
-// The kernel takes a network namespace down after its last process has ended, and not at once.
+// The kernel removes a network namespace some time after its last process has ended.
 constexpr std::chrono::seconds kReturnLimit{5};
 
-// The kernel chooses the number: a name that nobody has. A pod sees it for the moment until it has its own.
+// The passing name of a moving interface. The kernel chooses the number, so the name is free. A pod sees it until the
+// interface gets its own name.
 constexpr const char* kPassing = "cage%d";
 bool is_passing(std::string_view name) {
   return name.starts_with("cage") && name.size() > 4 &&
@@ -34,7 +35,7 @@ void remove_alternative_names(NetlinkSocket& socket, const Link& link) {
   for (const std::string& name : link.alternative_names) remove_alternative_name(socket, link.index, name);
 }
 
-// Into the pod under a passing name, since neither side may have the name of the other.
+// Moves the interface into the pod under a passing name, since its name on one side may be taken on the other.
 Link move_in(NetlinkSocket& node, NetlinkSocket& pod, const Link& outside, const Mark& mark, int network_namespace) {
   if (!mark.is_alias(outside.alias)) change_link(node, outside.index, {.alias = mark.alias(outside.name)});
   change_link(node, outside.index, {.is_up = false});
@@ -47,7 +48,7 @@ Link move_in(NetlinkSocket& node, NetlinkSocket& pod, const Link& outside, const
   return std::move(*inside);
 }
 
-// Out of the pod, with its index of before if that is still free. The pod may have changed the alias.
+// Moves the interface out of the pod, with its former index if that is still free. The pod may have changed the alias.
 void move_out(NetlinkSocket& pod, NetlinkSocket& node, const Link& inside, const KeptInterface& kept,
               const Mark& mark) {
   const NodeNetwork network;
@@ -71,7 +72,7 @@ void require_free(NetlinkSocket& pod, const std::string& name) {
                                                    name + "'; give this one another name with interface.name");
 }
 
-// A pod may have IPv6 disabled. That loses an inherited address, and refuses one that was asked for.
+// A pod may have IPv6 disabled. Then an inherited address is dropped, and an address of the claim is an error.
 void add_addresses(cage::Host host, NetlinkSocket& pod, const Link& link, const KeptInterface& kept,
                    const Settings& settings) {
   for (const Address& address : settings.addresses) try {
@@ -83,7 +84,7 @@ void add_addresses(cage::Host host, NetlinkSocket& pod, const Link& link, const 
                             "; remove it from interface.addresses, or the sysctl disable_ipv6 from the pod");
     }
   if (!settings.inherits) return;
-  // A route may need an address that stays on the node, such as one of a router advertisement.
+  // Log only: a route may need an address that stays on the node, such as one of a router advertisement.
   const auto attempt = [&](const char* what, const auto& step) {
     try {
       step();
@@ -98,7 +99,8 @@ void add_addresses(cage::Host host, NetlinkSocket& pod, const Link& link, const 
     attempt("a neighbour", [&] { add_neighbour(pod, link.index, one); });
 }
 
-// The driver of a virtual function may still be at what its card has just set, or be told of the address by that.
+// Retries, because the driver of a virtual function may still be handling a setting of its card, or be about to learn
+// the address from it.
 void set_mac(NetlinkSocket& pod, const Link& link, const std::string& mac) {
   constexpr int kMacTries = 20;
   constexpr std::chrono::milliseconds kPause{100};
@@ -129,7 +131,7 @@ void configure(cage::Host host, NetlinkSocket& pod, const Link& link, const Kept
                                           ": " + error.what());
 }
 
-// Throws cage::Error if it is not on the node.
+// Throws cage::Error if the interface is not on the node.
 Link must_find_on_node(NetlinkSocket& socket, const hardware::Node& node, const KeptInterface& kept, const Mark& mark) {
   if (auto earlier = mark.find_on_node(socket)) return std::move(*earlier);
   if (auto outside = nic::find_on_node(socket, node, kept)) return std::move(*outside);
@@ -149,7 +151,7 @@ void HandOver::attach(const KeptInterface& kept, const Settings& settings, std::
   try {
     auto inside = mark.find_in_pod(in_pod);
     if (!inside || is_passing(inside->name)) require_free(in_pod, name);
-    // Nothing that an earlier sandbox of the pod has left goes to the next.
+    // Changes of an earlier sandbox of the pod must not reach the next one.
     if (const auto earlier = inside ? std::nullopt : mark.find_on_node(node))
       restore_link(host_, node_, node, *earlier, kept, mark.name_before(*earlier), Refused::kIsLogged);
     if (!inside)
@@ -187,7 +189,7 @@ void HandOver::try_to_put_back(const KeptInterface& kept, const Mark& mark, Netl
   }
 }
 
-// From wherever a move has left it.
+// Puts the interface back from any point at which a move has stopped.
 void HandOver::put_back(const KeptInterface& kept, const Mark& mark, NetlinkSocket& pod, NetlinkSocket& node,
                         int network_namespace) const {
   take_back_rdma(host_, kept, network_namespace);
@@ -203,7 +205,7 @@ void HandOver::restore_by_function(const cage::Call& call, const KeptInterface& 
     NetlinkSocket node;
     if (const auto named = interface_on_node(node_, kept.device)) udev_.wait_for_name(call, *named);
     if (const auto back = find_on_node(node, node_, kept)) {
-      // Its old name may be another's by now.
+      // Another interface may have its old name by now.
       const auto taker = find_named(node, kept.netdev.name);
       const bool is_taken = taker && taker->index != back->index;
       if (origin == Origin::kDriver)
@@ -237,7 +239,7 @@ void HandOver::restore(const cage::Call& call, const KeptInterface& kept, std::s
   const auto restored_or_gone = [&] {
     if (const auto back = mark.find_on_node(node))
       return restore_link(host_, node_, node, *back, kept, mark.name_before(*back), Refused::kIsLogged), true;
-    // One without hardware ends with the namespace that it is in, and so does one whose card is gone.
+    // An interface without hardware ends with its namespace, and so does one whose card is gone.
     const bool returns = !bus_id.empty() && interfaces_at(hardware::path_of(node_.sysfs, bus_id));
     return !returns || read_interface(node_, kept.device);
   };

@@ -1,5 +1,5 @@
-// The PCI functions that claims hold, so that no two of them have functions of one IOMMU group: a program that has one
-// function on VFIO keeps all other programs from those of its group.
+// The PCI functions that claims hold, so that no two claims have functions of one IOMMU group: a program that has one
+// function on VFIO keeps all other programs from the rest of its group.
 #pragma once
 
 #include <map>

@@ -17,7 +17,7 @@ const std::uint32_t kRestoredFlags = IFF_PROMISC | IFF_ALLMULTI | IFF_NOARP | IF
 namespace {
 
 constexpr std::uint64_t kUp = 1, kMovedByRuntime = 2;
-// Those of most interfaces, where they are not known.
+// The flags of most interfaces, used where the flags are unknown.
 constexpr std::uint32_t kUsualFlags = IFF_MULTICAST;
 
 std::uint64_t flags_of(const KeptInterface& kept) {
@@ -74,7 +74,7 @@ class Reader {
   std::string text() {
     const auto end = rest_.find('\0');
     if (end == std::string_view::npos)
-      throw cage::Error(CAGE_DATA_LOSS, "what this module saved with the claim cannot be read");
+      throw cage::Error(CAGE_DATA_LOSS, "the state that this module saved with the claim cannot be read");
     std::string field(rest_.substr(0, end));
     rest_.remove_prefix(end + 1);
     return field;

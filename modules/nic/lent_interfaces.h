@@ -1,4 +1,4 @@
-// The interfaces of devices that claims hold. A pod may have them, and then the node's sysfs does not tell of them.
+// The interfaces of devices that claims hold. The node's sysfs does not show an interface that a pod has.
 #pragma once
 
 #include <filesystem>
@@ -24,7 +24,7 @@ class LentInterfaces {
     const std::lock_guard lock(mutex_);
     by_claim_.erase(claim_uid);
   }
-  // By the id of the device.
+  // Returns the interfaces by device id.
   std::map<std::string, LentInterface> all() const {
     const std::lock_guard lock(mutex_);
     std::map<std::string, LentInterface> lent;

@@ -29,9 +29,9 @@ bool LinkWatch::take(const cage::Event& event) {
   return changed || !complete;
 }
 
-// Interfaces with hardware have no kind, but for those that the kernel makes of an RDMA device. One that is made of
-// another may keep that with the node, and so may an address; pods' own interfaces are pairs, and have none here that
-// holds beyond the link. What a bridge tells of its ports has no kind, either.
+// Interfaces with hardware have no kind, except those that the kernel makes of an RDMA device. An interface that is
+// made of another one, or an address, may make the node keep the lower interface. Pods' own interfaces are veth pairs,
+// without global addresses on the node. A bridge's messages about its ports have no kind, either.
 bool LinkWatch::is_ours(const nlmsghdr& message) const {
   if (message.nlmsg_type == RTM_NEWADDR || message.nlmsg_type == RTM_DELADDR)
     return static_cast<const ifaddrmsg*>(mnl_nlmsg_get_payload(&message))->ifa_scope == RT_SCOPE_UNIVERSE;

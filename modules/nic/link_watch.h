@@ -1,5 +1,5 @@
-// Tells when interfaces come, go, or change their state: those with hardware, and others that are offered; and when the
-// node begins or ends to use one. A node makes and removes two interfaces for most pods, which are of no interest.
+// Tells when interfaces with hardware, and others that are offered, come, go, or change their state, and when the node
+// begins or ends to use one. A node makes and removes two more interfaces for most pods; those do not count.
 #pragma once
 
 #include <cardcage/sdk.hpp>
@@ -13,14 +13,14 @@ namespace cardcage::nic {
 
 class LinkWatch {
  public:
-  // `interfaces` are patterns with * and ?, of interfaces without hardware.
+  // `interfaces` has patterns with * and ? for interfaces without hardware.
   LinkWatch(cage::Host host, std::vector<std::string> interfaces) : host_(host), interfaces_(std::move(interfaces)) {}
 
-  // In the module's start(). Throws cage::Error or std::system_error.
+  // Called in the module's start(). Throws cage::Error or std::system_error.
   void start();
-  // In its stop().
+  // Called in the module's stop().
   void stop();
-  // In its events(), for each event: whether an interface has changed.
+  // Called in the module's events() for each event. Returns whether an interface has changed.
   bool take(const cage::Event& event);
 
  private:

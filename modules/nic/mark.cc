@@ -9,7 +9,7 @@ namespace cardcage::nic {
 namespace {
 
 constexpr std::string_view kClaim = "cardcage claim ";
-// Between the mark and the name that the interface had when it was moved, if that was not the kept one.
+// Stands between the mark and the name that the interface had when it was moved, if that was not the kept name.
 constexpr std::string_view kNamed = " name ";
 
 // FNV-1a.
@@ -43,14 +43,15 @@ bool Mark::is_alias(const std::string& alias) const {
 std::optional<Link> Mark::find_in_pod(NetlinkSocket& pod) const {
   const std::vector<Link> links = read_links(pod);
   if (auto marked = find_marked(links)) return marked;
-  // On a kernel that does not take the index.
+  // The kernel may not take an index, so the pod may have removed the mark.
   if (!has_sole_interface_) return std::nullopt;
   const auto found =
       std::ranges::find_if(links, [&](const Link& link) { return link.pci_function == function_ && !is_marked(link); });
   return found == links.end() ? std::nullopt : std::optional(*found);
 }
 
-// One that is as before keeps the index of the pod if its namespace has ended, and needs nothing.
+// An interface that is as before needs no restore, even if it still has its index of the pod because its namespace has
+// ended.
 std::optional<Link> Mark::find_on_node(NetlinkSocket& node) const {
   const std::vector<Link> links = read_links(node);
   if (auto marked = find_marked(links)) {
@@ -69,7 +70,7 @@ std::string Mark::name_before(const Link& link) const {
   return link.alias.starts_with(named) ? link.alias.substr(named.size()) : name_;
 }
 
-// An alias alone proves nothing for an interface of another function.
+// An alias alone does not identify an interface of another function.
 std::optional<Link> Mark::find_marked(const std::vector<Link>& links) const {
   const auto may_be = [&](const Link& link) {
     return function_.empty() || link.pci_function.empty() || link.pci_function == function_;

@@ -1,8 +1,7 @@
-// How the interface of a claim is recognized, wherever it is and whatever a pod has made of it.
+// Recognizes the interface of a claim in any namespace, whatever a pod has changed.
 //
-// The alias names the claim and the device, for people and for kernels that know no better. A pod with CAP_NET_ADMIN
-// can change it, and not the index, which is made of the same text. So a late release of one claim touches nothing of
-// the next.
+// The alias names the claim and the device, for people and for older kernels. A pod with CAP_NET_ADMIN can change the
+// alias but not the index, which is a hash of the same text. So a late release of one claim does not touch the next.
 #pragma once
 
 #include <cstdint>
@@ -18,25 +17,25 @@ class Mark {
  public:
   Mark(const KeptInterface& kept, std::string_view claim_uid);
 
-  // For the interface, which has that name on the node now.
+  // Returns the alias for the interface, whose name on the node is `name` now.
   std::string alias(const std::string& name) const;
   bool is_alias(const std::string& alias) const;
-  // That it has in the pod.
+  // Returns the index of the interface in the pod.
   std::uint32_t index() const { return index_; }
 
-  // Throw std::system_error. On the node it finds nothing if the interface was in no pod.
+  // Both throw std::system_error. find_on_node() returns nothing if the interface was in no pod.
   std::optional<Link> find_in_pod(NetlinkSocket& pod) const;
   std::optional<Link> find_on_node(NetlinkSocket& node) const;
 
-  // The name that a marked interface had on the node.
+  // Returns the name that a marked interface had on the node.
   std::string name_before(const Link& link) const;
 
  private:
   std::optional<Link> find_marked(const std::vector<Link>& links) const;
 
   std::string text_, name_, alias_before_, mac_before_;
-  std::string function_;             // empty without one
-  bool has_sole_interface_ = false;  // of the function
+  std::string function_;             // empty without a PCI function
+  bool has_sole_interface_ = false;  // the function has no other interface
   std::uint32_t index_ = 0;
 };
 

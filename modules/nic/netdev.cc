@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using hardware::names_in;
 
-// The folders in which the driver of a device, or of a virtio device below it, makes interfaces.
+// Returns the folders in which the driver of a device, or of a virtio device below it, makes interfaces.
 std::vector<fs::path> folders_of(const fs::path& device, const std::vector<std::string>& entries) {
   std::vector<fs::path> folders;
   std::error_code error;
@@ -32,7 +32,7 @@ std::vector<fs::path> folders_of(const fs::path& device, const std::vector<std::
 
 std::vector<std::string> interfaces_of(const fs::path& sysfs) {
   std::vector<std::string> names = names_in(sysfs / "class/net");
-  std::erase(names, "bonding_masters");  // a file
+  std::erase(names, "bonding_masters");  // a file, not an interface
   return names;
 }
 
@@ -53,7 +53,7 @@ std::optional<Netdev> read_netdev(const fs::path& sysfs, const std::string& name
                 .carrier = {},
                 .mtu = folder.number("mtu"),
                 .queue_length = folder.number("tx_queue_len").value_or(0),
-                .speed = folder.number("speed")};  // -1 is no number: the kernel does not know it
+                .speed = folder.number("speed")};  // number() ignores -1, the kernel's unknown speed
   if (!netdev.port_name.empty()) netdev.switch_id = folder.text("phys_switch_id");
   if (const auto carrier = folder.number("carrier")) netdev.carrier = *carrier != 0;
   return netdev;

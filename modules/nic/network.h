@@ -1,4 +1,4 @@
-// Network namespaces: that of the node, which is the module's own, and those of pods.
+// Network namespaces: that of the node, in which the module runs, and those of pods.
 #pragma once
 
 #include <functional>

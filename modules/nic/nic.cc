@@ -17,7 +17,7 @@ constexpr std::string_view kNetworkClass = "0x02";  // 0200 Ethernet, 0207 Infin
 
 constexpr std::string_view kInterface = "interface/";
 
-// The kernel may have no devlink, and most drivers have no reporters.
+// Errors are ignored: the kernel may have no devlink, and most drivers have no reporters.
 void read_devlink(Inventory& found) try {
   std::set<std::string> cards;
   for (const Nic& nic : found.nics)
@@ -35,7 +35,7 @@ void read_devlink(Inventory& found) try {
   found.reporters.clear();
 }
 
-// Returns the names of two interfaces that have one port.
+// Returns the names of two interfaces that have the same port.
 std::optional<std::pair<std::string, std::string>> of_one_port(const std::vector<Netdev>& netdevs) {
   std::map<std::uint64_t, std::string> names;
   for (const Netdev& netdev : netdevs)
@@ -103,7 +103,7 @@ void Finder::add_function(const std::string& bus_id, const NodeLinks& links,
     return;
   }
   std::vector<Netdev> netdevs = seen_[bus_id];
-  for (const auto& [id, interface] : lent)  // a pod may have had it before the module started
+  for (const auto& [id, interface] : lent)  // a pod may have had the interface before the module started
     if (bus_id_of(id) == bus_id && std::ranges::find(netdevs, interface.netdev.port, &Netdev::port) == netdevs.end())
       netdevs.push_back(interface.netdev);
   const std::string physical =
@@ -124,7 +124,7 @@ void Finder::add_function(const std::string& bus_id, const NodeLinks& links,
 void Finder::add(Nic nic, Inventory& found) const {
   if (has(nic.entries, "infiniband"))
     if (auto here = rdma_devices_of(hardware::path_of(node_.sysfs, nic.bus_id)); !here.empty())
-      nic.rdma = std::move(here);  // otherwise a pod has those of the claim
+      nic.rdma = std::move(here);  // otherwise a pod has the devices of the claim
   if (nic.netdev && !nic.is_away)
     if (const auto soft = found.soft_rdma.find(nic.netdev->name); soft != found.soft_rdma.end())
       nic.rdma.insert(nic.rdma.end(), soft->second.begin(), soft->second.end());

@@ -1,4 +1,4 @@
-// The interfaces that the node itself lives on. Giving one away would cut the node off, or whatever uses it there.
+// The interfaces that the node itself uses. Giving one away would cut off the node, or the program that uses it.
 #pragma once
 
 #include <map>
@@ -10,18 +10,18 @@ namespace cardcage::nic {
 // The operator's patterns for names of interfaces, with * and ?.
 struct Choice {
   std::vector<std::string> keep;        // interfaces that stay with the node
-  std::vector<std::string> interfaces;  // those that are offered although they have no PCI function, or an address
+  std::vector<std::string> interfaces;  // offered although they have no PCI function, or have an address
 };
 
 bool matches_any(const std::string& name, const std::vector<std::string>& patterns);
 
-// As the kernel tells them when it is made.
+// Reads the kernel's links, routes and addresses once, at construction.
 class NodeLinks {
  public:
-  // In the network namespace of this thread. Throws std::system_error.
+  // Reads the network namespace of this thread. Throws std::system_error.
   explicit NodeLinks(const Choice& choice);
 
-  // Why the interface must stay; empty if it may go.
+  // Returns why the interface must stay with the node; empty if it may go.
   std::string reason_to_keep(const std::string& name) const;
 
  private:

@@ -1,4 +1,4 @@
-// Waits for what is announced by no event that a call could wait for.
+// Waits for conditions that no event announces to a call.
 #pragma once
 
 #include <cardcage/sdk.hpp>

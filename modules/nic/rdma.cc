@@ -23,7 +23,7 @@ std::vector<fs::path> rdma_devices_of(const fs::path& function) {
   return devices;
 }
 
-// A state is a number and a word: "4: ACTIVE".
+// The state of a port is a number and a word: "4: ACTIVE".
 std::vector<std::string> inactive_rdma_ports_of(const std::vector<fs::path>& devices) {
   std::vector<std::string> inactive;
   for (const fs::path& device : devices)
@@ -48,7 +48,7 @@ std::vector<std::string> rdma_nodes_of(const fs::path& sysfs, const std::vector<
         if (wanted.filename() == device) nodes.push_back("/dev/infiniband/" + node);
     }
   }
-  // One node for all devices, which sets connections up. It is there if its driver is loaded.
+  // One node for all devices sets up connections. It exists if its driver is loaded.
   std::error_code error;
   if (!nodes.empty() && fs::exists(devfs / "infiniband/rdma_cm", error)) nodes.push_back("/dev/infiniband/rdma_cm");
   return nodes;

@@ -31,14 +31,14 @@ void require_in_pod(const KeptInterface& kept, const RdmaDevice& device, int net
                       "RDMA device '" + device.name + "' of device '" + kept.device +
                           "' is not on the node: it comes back when the network of its last pod ends");
 } catch (const std::system_error& error) {
-  if (error.code().value() != EPERM) throw;  // a confined module cannot tell
+  if (error.code().value() != EPERM) throw;  // a confined module may not look
 }
 
 std::vector<std::string> nodes_of(const hardware::Node& node, const RdmaDevice& device) {
   return rdma_nodes_of(node.sysfs, {device.name}, node.devfs);
 }
 
-// The container may have its nodes already.
+// Moves a device. Its nodes must keep their numbers, because the container may have them already.
 void move(const hardware::Node& node, RdmaDevices& devices, const RdmaDevice& device, int network_namespace) {
   const std::vector<std::string> before = nodes_of(node, device);
   devices.move(device.index, network_namespace);
@@ -52,7 +52,7 @@ void move(const hardware::Node& node, RdmaDevices& devices, const RdmaDevice& de
 
 }  // namespace
 
-// Linux before 5.3 does not know the question.
+// Linux before 5.3 does not support the request.
 bool is_rdma_exclusive() try { return RdmaDevices().are_exclusive(); } catch (const std::system_error& error) {
   const int number = error.code().value();
   if (number != EPROTONOSUPPORT && number != EINVAL) throw;

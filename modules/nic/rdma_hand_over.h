@@ -2,7 +2,7 @@
 // namespace (rdma system set netns exclusive). Where namespaces share the devices, nothing moves.
 //
 // The kernel takes a device back to the node when the namespace of a pod ends. Before that, only a thread in the
-// namespace can move it, which a confined module has none of.
+// namespace can move it, and a confined module cannot enter the namespace.
 #pragma once
 
 #include <cardcage/sdk.hpp>
@@ -14,11 +14,11 @@
 
 namespace cardcage::nic {
 
-// Returns whether a container can use RDMA devices in its own namespace alone. Throws std::system_error.
+// Returns whether a container can use only the RDMA devices of its own namespace. Throws std::system_error.
 bool is_rdma_exclusive();
 
-// Returns the devices that move with the interface. An InfiniBand interface has none, since the kernel makes it of its
-// RDMA device and would make it anew; nor has a function whose interfaces are several devices. Throws
+// Returns the devices that move with the interface. None move with an InfiniBand interface, since the kernel makes it
+// of its RDMA device and would make it anew, nor for a function whose interfaces are several devices. Throws
 // std::system_error.
 std::vector<RdmaDevice> movable_rdma_of(const hardware::Node& node, std::string_view device, const Netdev& netdev);
 

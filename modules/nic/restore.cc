@@ -18,7 +18,7 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 LinkChange difference(const Link& link, const KeptInterface& kept) {
   const Netdev& before = kept.netdev;
   LinkChange change{.flags = kept.flags, .flag_mask = kRestoredFlags};
-  // That of InfiniBand has the number of a queue pair, which the driver chooses.
+  // The MAC address of InfiniBand contains the number of a queue pair, which the driver chooses.
   if (before.type != ARPHRD_INFINIBAND && !before.mac.empty() && link.mac != before.mac) change.mac = before.mac;
   if (before.mtu && link.mtu != *before.mtu) change.mtu = static_cast<std::uint32_t>(*before.mtu);
   if (link.queue_length != before.queue_length) change.queue_length = static_cast<std::uint32_t>(before.queue_length);
@@ -36,14 +36,13 @@ void rename(NetlinkSocket& node, const Link& link, const std::string& name) {
       if (error.code().value() != EEXIST || left <= 1) throw;
       const auto taker = find_named(node, name);
       if (taker && taker->index != link.index)
-        throw cage::Error(CAGE_UNAVAILABLE, "interface '" + link.name + "' cannot have its name '" + name +
-                                                "' of before again: '" + taker->name +
-                                                "' has that by now; rename or remove that one");
+        throw cage::Error(CAGE_UNAVAILABLE, "interface '" + link.name + "' cannot get its name '" + name + "' back: '" +
+                                                taker->name + "' has that name now; rename or remove that one");
       if (taker && taker->name != name) remove_alternative_name(node, link.index, name);
     }
 }
 
-// udev may have added it meanwhile.
+// udev may have added the name in the meantime.
 void add_name(NetlinkSocket& node, std::uint32_t index, const std::string& name) try {
   add_alternative_name(node, index, name);
 } catch (const std::system_error& error) {
@@ -66,7 +65,7 @@ void restore_link(cage::Host host, const hardware::Node& paths, NetlinkSocket& n
   change_link(node, link.index, {.is_up = false});
   try {
     remove_xdp(node, link.index, link.xdp_modes & ~kept.xdp_modes);
-  } catch (const std::system_error& error) {  // it belongs to who has its link open, or pinned
+  } catch (const std::system_error& error) {  // the program belongs to a link that a process has open, or pinned
     host.warn() << "interface '" << name << "' keeps an XDP program of a pod: " << error.what();
   }
   for (const std::string& one : link.alternative_names)

@@ -1,4 +1,4 @@
-// Makes an interface that is back on the node what it was there.
+// Restores an interface that is back on the node to its former state.
 #pragma once
 
 #include <cardcage/sdk.hpp>

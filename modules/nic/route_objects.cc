@@ -10,7 +10,7 @@
 namespace cardcage::nic {
 namespace {
 
-// The members of an object, each of which is taken once.
+// The members of an object. Each member is taken once.
 class Members {
  public:
   Members(std::string_view item, std::string path) : path_(std::move(path)) {
@@ -28,7 +28,7 @@ class Members {
     if (!address) refuse(name, "'" + *text + "' is not an address");
     return address;
   }
-  // 0 if it is not given.
+  // Returns 0 if the member is not given.
   std::uint32_t number(const char* name) {
     const std::string text = take(name).value_or("0");
     std::uint32_t number = 0;
@@ -36,7 +36,7 @@ class Members {
     if (error != std::errc() || end != text.data() + text.size()) refuse(name, "'" + text + "' is not a number");
     return number;
   }
-  // To be called last.
+  // Must be called last: refuses members that were not taken.
   void finish() const {
     if (!members_.empty()) refuse(members_.begin()->first, "is not known here");
   }
@@ -45,7 +45,7 @@ class Members {
   }
 
  private:
-  // An empty text is the same as none.
+  // An empty text counts as not given.
   std::optional<std::string> take(const char* name) {
     auto node = members_.extract(name);
     return node.empty() || node.mapped().empty() ? std::nullopt : std::optional(std::move(node.mapped()));

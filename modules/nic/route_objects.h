@@ -1,4 +1,4 @@
-// Routes and rules of a claim that are written as objects, in the terms of dranet, and not as lines of ip-route(8).
+// Routes and rules of a claim that are written as objects with dranet's members, and not as lines of ip-route(8).
 //
 // Source: RouteConfig and RuleConfig in pkg/apis/types.go of kubernetes-sigs/dranet.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace cardcage::nic {
 
-// Whether the host passes this item of a list as an object: lines "NAME=VALUE\n".
+// Returns whether the host passes this item of a list as an object: lines "NAME=VALUE\n".
 bool is_object(std::string_view item);
 
 // {destination: 10.0.0.0/8, gateway: 10.1.2.1, source: 10.1.2.3, scope: 0, table: 100}. Throws cage::Error for a member

@@ -17,17 +17,17 @@ namespace {
                     std::string(field) + ": '" + std::string(value) + "' is not understood; " + remedy);
 }
 
-// Which the kernel gives to its own, or has no sysctls for.
+// Names that the kernel uses itself, or for which it has no sysctls of an interface.
 constexpr std::array<std::string_view, 4> kReserved{"all", "default", "lo", "bonding_masters"};
 
-// As dev_valid_name() of the kernel judges, and no pattern such as eth%d.
+// Follows the kernel's dev_valid_name(), and also refuses patterns such as eth%d.
 bool is_interface_name(std::string_view name) {
   return name != "." && name != ".." && std::ranges::none_of(name, [](unsigned char c) {
            return c == '/' || c == ':' || c == '%' || std::isspace(c) != 0;
          });
 }
 
-// Without a length it would be taken for that of a single host.
+// Requires a length, since an address without one would mean a single host.
 std::optional<Address> parse_with_length(std::string_view text) {
   return text.find('/') == std::string_view::npos ? std::nullopt : parse_address(text);
 }
@@ -62,7 +62,7 @@ Mode mode_of(std::string_view text) {
   return text == "Rdma" ? Mode::kRdma : Mode::kKernel;
 }
 
-// Eight bytes, as a MAC address has six. Subnet managers take neither none nor all bits set.
+// A GUID is written like a MAC address, but has eight bytes. Subnet managers accept neither all zeros nor all ones.
 std::optional<std::uint64_t> given_guid(const cage::Values& values, const char* field) {
   constexpr std::size_t kBytes = 8;
   const std::string_view text = values.text(field);
@@ -97,7 +97,7 @@ std::optional<std::uint64_t> locked_memory_of(const cage::Values& values) {
   return mib == 0 ? std::nullopt : std::optional(static_cast<std::uint64_t>(mib) << 20);
 }
 
-// A gateway may be reachable by another route of the claim, so those without one come first.
+// Puts routes without a gateway first, because a gateway may be reachable only by another route of the claim.
 std::vector<Route> in_order(const std::vector<Route>& routes) {
   std::vector<Route> ordered;
   for (const bool with_gateway : {false, true})

@@ -1,4 +1,4 @@
-// What a claim wants of a network device: the parameters of kind NicConfig.
+// Parameters of kind NicConfig: the request of a claim for a network device.
 #pragma once
 
 #include <cardcage/sdk.hpp>
@@ -78,7 +78,7 @@ inline constexpr cage::Option kFields[] = {
     cage::Option::text(field::kPortGuid, "", "its InfiniBand port GUID; empty: as it is").class_only(),
 };
 
-// Of a virtual function, set by its card; those that nobody gives stay as they are.
+// Settings of a virtual function, which its card applies. Settings without a value stay as they are.
 struct VfSettings {
   std::optional<std::uint32_t> vlan, qos, link_state, min_rate, max_rate;  // link_state is IFLA_VF_LINK_STATE_*
   std::optional<bool> spoof_check, trust;
@@ -104,13 +104,13 @@ struct Settings {
   VfSettings vf;
 
   bool moves_interface() const { return mode == Mode::kKernel && !moved_by_runtime && !moved_by_multus; }
-  // Beside its MAC address, which a card can give to a virtual function, whoever drives that.
+  // Does not count the MAC address: a card can give it to a virtual function in any mode.
   bool configures_interface() const { return !name.empty() || configures_network(); }
-  // What a container runtime does not do when it moves an interface.
+  // Returns whether the claim has settings that a container runtime does not apply when it moves an interface.
   bool configures_network() const { return mtu != 0 || !addresses.empty() || !routes.empty() || !rules.empty(); }
 };
 
-// Throws cage::Error for a value that names nothing.
+// Throws cage::Error for a value that is not understood.
 Settings settings_of(const cage::Allocation& allocation);
 
 }  // namespace cardcage::nic

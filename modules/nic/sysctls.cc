@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 constexpr std::initializer_list<const char*> kFolders{"ipv4/conf", "ipv4/neigh", "ipv6/conf", "ipv6/neigh"};
 
-// Follows the MTU of the interface.
+// Left out, because this setting follows the MTU of the interface.
 constexpr const char* kFollows = "mtu";
 
 }  // namespace
@@ -39,7 +39,7 @@ void write_sysctls(cage::Host host, const fs::path& procfs, const std::string& i
     if (!(words >> folder >> name) || !std::getline(words >> std::ws, value)) continue;
     const fs::path file = procfs / "sys/net" / folder / interface / name;
     if (!(std::ofstream(file) << value << std::flush))
-      host.warn() << "'" << file.native() << "' does not get its value " << value << " of before";
+      host.warn() << "'" << file.native() << "' does not get its former value " << value << " back";
   }
 }
 

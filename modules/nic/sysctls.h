@@ -1,4 +1,4 @@
-// The settings of an interface below /proc/sys/net, which it loses when it leaves its network namespace.
+// The settings of an interface below /proc/sys/net. An interface loses them when it leaves its network namespace.
 //
 // Source: Documentation/networking/ip-sysctl.rst of the kernel.
 #pragma once
@@ -10,9 +10,10 @@
 
 namespace cardcage::nic {
 
-// "ipv4/conf forwarding 1" for each that is not as in a new interface of the namespace, which is that of this thread.
+// Returns "ipv4/conf forwarding 1" for each setting that differs from that of a new interface in the namespace of this
+// thread.
 std::vector<std::string> read_sysctls(const std::filesystem::path& procfs, const std::string& interface);
-// Sets them. What cannot be set is logged.
+// Writes the settings. Failures are logged.
 void write_sysctls(cage::Host host, const std::filesystem::path& procfs, const std::string& interface,
                    const std::vector<std::string>& settings);
 

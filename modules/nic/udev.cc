@@ -7,8 +7,8 @@
 
 namespace cardcage::nic {
 
-// "I:" has the time at which udev was done with the interface. ID_RENAMING holds from before the kernel is asked to
-// rename it until udev has seen that the kernel has.
+// "I:" has the time at which udev was done with the interface. ID_RENAMING is set from before udev asks the kernel to
+// rename it until udev has seen the new name.
 bool Udev::has_named(std::uint64_t index) const {
   std::error_code error;
   if (!std::filesystem::exists(folder_ / "control", error)) return true;

@@ -1,4 +1,4 @@
-// Whether udev has named an interface. The kernel shows a new one under a name of its own, such as eth0, and udev
+// Tells whether udev has named an interface. The kernel gives a new interface a name of its own, such as eth0, and udev
 // renames it a moment later, by the link files and rules of the node.
 //
 // Source: sd_device_get_is_initialized(3), systemd.link(5), and the files of the database in /run/udev/data.
@@ -22,7 +22,8 @@ class Udev {
       : host_(host), folder_(std::move(folder)), limit_(limit) {}
 
   bool has_named(std::uint64_t index) const;
-  // Waits for that until the limit has passed, and logs if it has. Throws cage::Error if the call is cancelled.
+  // Waits until udev has named the interface or the limit has passed, which is logged. Throws cage::Error if the call
+  // is cancelled.
   void wait_for_name(const cage::Call& call, const Netdev& netdev) const;
 
  private:

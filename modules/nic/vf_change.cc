@@ -15,17 +15,18 @@
 namespace cardcage::nic {
 namespace {
 
-constexpr const char* kWord = "vf";      // at the beginning of a line
-constexpr const char* kGuids = "guids";  // before those of a function whose GUIDs change
+constexpr const char* kWord = "vf";      // begins a line
+constexpr const char* kGuids = "guids";  // stands before the GUIDs, in lines of a function whose GUIDs change
 
-// The index of the card's interface, which the node keeps while its virtual functions are lent; 0 if there is none.
+// Returns the index of the card's interface, which the node keeps while its virtual functions are lent; 0 if there is
+// none.
 std::uint32_t interface_of_card(NetlinkSocket& socket, const hardware::Node& node, const std::string& bus_id) {
   const std::vector<Netdev> netdevs = netdevs_at(node.sysfs, hardware::path_of(node.sysfs, bus_id));
   const auto link = netdevs.empty() ? std::nullopt : link_of(socket, netdevs.front(), bus_id);
   return link ? link->index : 0;
 }
 
-// The number by which the card knows the device now: its virtual functions may have been made anew.
+// Returns the number of the device at its card now: its virtual functions may have been made anew.
 std::optional<std::uint32_t> number_of(const std::vector<std::string>& functions, std::string_view device) {
   const auto found = std::ranges::find(functions, bus_id_of(device));
   if (found == functions.end()) return std::nullopt;
@@ -54,7 +55,7 @@ VirtualFunction overlaid(VirtualFunction function, const Settings& settings) {
   throw cage::Error(CAGE_FAILED_PRECONDITION, "device '" + std::string(device) + "' " + why);
 }
 
-// A card may be busy for a moment, such as while its driver handles an earlier change.
+// Retries, because a card may be busy for a moment, such as while its driver handles an earlier change.
 void set_patiently(NetlinkSocket& socket, std::uint32_t card, std::uint32_t number, VfAttribute attribute,
                    const VirtualFunction& wanted) {
   constexpr int kTries = 20;
@@ -67,7 +68,7 @@ void set_patiently(NetlinkSocket& socket, std::uint32_t card, std::uint32_t numb
     }
 }
 
-// In the order in which they were set, so that the reverse order undoes them.
+// Sets the attributes in order. If the card refuses one, restores the earlier ones in reverse order.
 void set_all(NetlinkSocket& socket, std::uint32_t card, std::uint32_t number, const VfChange& change) {
   for (std::size_t i = 0; i < change.attributes.size(); ++i) try {
       set_patiently(socket, card, number, change.attributes[i], change.wanted);
@@ -102,7 +103,7 @@ std::optional<VfChange> plan_change(CardReadings& cards, std::string_view device
   const std::string card = bus_id.empty() ? std::string() : hardware::physical_function_of(cards.node().sysfs, bus_id);
   if (card.empty()) {
     if (settings.vf.is_given())
-      refuse(device, "is no virtual function, and the fields vf are for those; leave them out");
+      refuse(device, "is not a virtual function, and the fields vf are for those; leave them out");
     if (!settings.mac.empty() && !settings.moves_interface())
       refuse(device, "has no card that could give it a MAC address; leave out interface.mac, or mode and movedBy");
     return std::nullopt;

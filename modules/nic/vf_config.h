@@ -1,4 +1,4 @@
-// Parameters of kind VfConfig, which dra-driver-sriov takes, for claims that were written for that driver.
+// Parameters of kind VfConfig of dra-driver-sriov, for claims that were written for that driver.
 //
 // Source: pkg/api/virtualfunction/v1alpha1 of k8snetworkplumbingwg/dra-driver-sriov.
 #pragma once
@@ -44,7 +44,7 @@ inline constexpr cage::Option kVfFields[] = {
         .class_only(),
 };
 
-// Throws cage::Error for a network attachment, which no claim can name here.
+// Throws cage::Error for a network attachment, which a claim cannot name here.
 Settings settings_of_vf_config(const cage::Values& values);
 
 }  // namespace cardcage::nic

@@ -86,7 +86,7 @@ TEST_P(NicClaim, FieldsOfVirtualFunctionsAreForThoseAndForClasses) {
       HardwareFixture::claim_of("u1", {"nic-0000-41-00-0"}, R"("vf":{"vlan":5})", "NicConfig", ConfigSource::kClass);
   const auto refused = prepare(claim);
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("device '0000:41:00.0' is no virtual function"));
+  EXPECT_THAT(refused.error().message, HasSubstr("device '0000:41:00.0' is not a virtual function"));
   const auto of_user =
       decode_params(module->identity(), ConfigSource::kClaim,
                     R"({"apiVersion":"nic.cardcage.dev/v1alpha1","kind":"NicConfig","vf":{"trust":true}})");
@@ -344,7 +344,7 @@ TEST_P(NicClaim, AnInterfaceWithoutHardwareCannotBePassedThrough) {
   const auto refused = prepare(claim);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kInvalidArgument);
-  EXPECT_THAT(refused.error().message, HasSubstr("interface 'veth9' is none"));
+  EXPECT_THAT(refused.error().message, HasSubstr("interface 'veth9' is not one"));
 }
 
 TEST_P(NicClaim, ADeviceThatIsGoneIsNamed) {

@@ -351,7 +351,7 @@ TEST_P(NicHandOver, ANameThatTheNodeGaveAwayMeanwhileKeepsTheInterfaceForTheNext
   ASSERT_TRUE(node.ip("link add nic0 type veth peer name squatter"));
   const Status clash = detach(claim, pod);
   ASSERT_FALSE(clash);
-  EXPECT_THAT(clash.error().message, HasSubstr("cannot have its name 'nic0' of before again: 'nic0' has that by now"));
+  EXPECT_THAT(clash.error().message, HasSubstr("cannot get its name 'nic0' back: 'nic0' has that name now"));
   ASSERT_TRUE(node.ip("link delete nic0"));
   EXPECT_TRUE(unprepare(claim));
   EXPECT_TRUE(is_as_before());

@@ -1,4 +1,4 @@
-// What can be wrong with a device, and how the host judges that unless the operator writes other rules.
+// The causes of bad health of a device, and the host's rules for them unless the operator writes others.
 #pragma once
 
 #include <cardcage/sdk.hpp>
@@ -11,7 +11,7 @@ inline constexpr const char *kAccess = "Access", *kFirmware = "Firmware", *kRepo
                             *kRdmaPort = "RdmaPort", *kPcieLink = "PcieLink", *kPcieErrors = "PcieErrors";
 }  // namespace cause
 
-// A switch that restarts a port, or a cable that is moved, takes the carrier for a moment.
+// A switch that restarts a port, or a cable that is moved, interrupts the carrier for a moment.
 constexpr std::chrono::seconds kCarrierTime{3};
 
 inline constexpr cage::Cause kDeclaredCauses[] = {
@@ -48,7 +48,7 @@ inline constexpr cage::Cause kDeclaredCauses[] = {
      .help = "the PCIe link is narrower or slower than the card and the slot allow",
      .taint = cage::Taint::inform,
      .taint_key = "nic.cardcage.dev/pcie-link"},
-    // They leave nothing that could be looked at.
+    // Errors are events without a state to read.
     {.name = cause::kPcieErrors,
      .help = "PCIe errors that were not corrected",
      .recovery = cage::Recovery::silence,

@@ -15,7 +15,7 @@ std::string joined(const std::vector<std::string>& texts) {
   return all;
 }
 
-// Empty unless the link is below what both ends can do.
+// Returns an empty text unless the link is below the abilities of both ends.
 std::string shortfall_of(const hardware::PciLink& link) {
   if (link.width && link.max_width && *link.width < *link.max_width)
     return std::to_string(*link.width) + " of " + std::to_string(*link.max_width) + " lanes are in use";
@@ -82,7 +82,7 @@ void Monitor::judge_function(const Nic& nic, LostCards& lost) {
   judge_errors(nic);
 }
 
-// The firmware is that of the whole card.
+// Firmware reporters count for all functions of the card.
 void Monitor::judge_reporters(const Nic& nic, const HealthReporters& reporters) {
   std::vector<std::string> firmware, others;
   bool is_watched = false;

@@ -1,6 +1,6 @@
-// States what is wrong with devices, and what is well, each time that something about a device has changed.
+// States faults of devices, and their ends, each time that something about a device has changed.
 //
-// What an interface in a pod tells is out of reach: what was stated about it remains. An interface that nobody has
+// The state of an interface in a pod cannot be read, so the last statement about it remains. An interface that is not
 // turned on is idle, and well.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace cardcage::nic {
 
-// On the module's thread only.
+// Used on the module's thread only.
 class Monitor {
  public:
   Monitor(cage::Host host, hardware::Node node) : node_(std::move(node)), statements_(host) {}
@@ -23,7 +23,7 @@ class Monitor {
   void look(const Inventory& found);
 
  private:
-  // Whether the card has left the bus, by its bus id; those that one look has met.
+  // Whether a card has left the bus, by its bus id, for the cards that one look has met.
   using LostCards = std::map<std::string, bool>;
   void judge_interface(const Nic& nic);
   void judge_rdma(const Nic& nic);
@@ -33,7 +33,7 @@ class Monitor {
 
   const hardware::Node node_;
   hardware::HealthStatements statements_;
-  std::map<std::string, hardware::PciErrors> errors_;  // by device id, at the last look
+  std::map<std::string, hardware::PciErrors> errors_;  // counts at the last look, by device id
 };
 
 }  // namespace cardcage::nic

@@ -18,7 +18,7 @@ struct Address {
   friend bool operator==(const Address&, const Address&) = default;
 };
 
-// "10.1.2.3/24", "2001:db8::1/64"; without a length all bits count. Nothing for what is no address.
+// Parses "10.1.2.3/24" or "2001:db8::1/64"; without a length all bits count. Returns nothing for other texts.
 std::optional<Address> parse_address(std::string_view text);
 std::string to_string(const Address& address);
 

@@ -10,7 +10,7 @@
 namespace cardcage::nic {
 namespace {
 
-constexpr std::uint8_t kReporterInError = 1;  // DEVLINK_HEALTH_REPORTER_STATE_ERROR, which the kernel keeps to itself
+constexpr std::uint8_t kReporterInError = 1;  // DEVLINK_HEALTH_REPORTER_STATE_ERROR, absent from the UAPI headers
 
 NetlinkSocket::Build command(std::uint8_t number, std::uint8_t version,
                              const std::function<void(nlmsghdr& message)>& attributes = {}) {
@@ -51,7 +51,7 @@ HealthReporter reporter_in(const nlattr& nested) {
   return reporter;
 }
 
-// The number of the multicast group `name` in the list of a family's groups; 0 if it is not there.
+// Returns the number of the multicast group `name` in the list of a family's groups; 0 if it is not there.
 int group_in(const nlattr& groups, std::string_view name) {
   int found = 0;
   for_each_nested(groups, [&](const nlattr& group) {

@@ -1,4 +1,4 @@
-// What the drivers of network cards say of a card as a whole (devlink).
+// Reads the state of whole network cards from their drivers (devlink).
 //
 // Source: Documentation/networking/devlink and include/uapi/linux/devlink.h of the kernel.
 #pragma once
@@ -17,10 +17,10 @@ namespace cardcage::nic {
 struct HealthReporter {
   std::string name;  // "fw", "fw_fatal", "tx", "rx"; drivers choose them
   bool is_in_error = false;
-  std::uint64_t errors = 0, recoveries = 0;  // since the driver was bound
+  std::uint64_t errors = 0, recoveries = 0;  // counts since the driver was bound
 };
 
-// By the name of the card: "pci/0000:41:00.0".
+// Reporters by the name of the card: "pci/0000:41:00.0".
 using HealthReporters = std::map<std::string, std::vector<HealthReporter>>;
 
 class Devlink {
@@ -29,14 +29,14 @@ class Devlink {
   Devlink();
 
   std::vector<std::string> cards();
-  // "legacy" or "switchdev"; empty if the card has no such switch.
+  // Returns "legacy" or "switchdev"; empty if the card has no such switch.
   std::string eswitch_mode(const std::string& card);
   HealthReporters reporters();
 
-  // From here on receive() tells of changes; the same object must not ask for anything then.
+  // Makes receive() report changes from now on. Afterwards the object must not make other requests.
   void watch();
   int descriptor() const { return socket_.descriptor(); }
-  // Whether a reporter has changed since the last call. Does not wait.
+  // Returns whether a reporter has changed since the last call. Does not wait.
   bool receive();
 
  private:

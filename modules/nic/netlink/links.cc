@@ -12,7 +12,7 @@
 namespace cardcage::nic {
 namespace {
 
-// Linux 6.3 added these limits for IPv4. Setting the older limits changes them, too.
+// Linux 6.3 added these limits for IPv4. Setting the older limits changes these, too.
 constexpr int kGsoIpv4MaxSize = 63, kGroIpv4MaxSize = 64;
 
 std::string text_of(const nlattr& attribute) {
@@ -88,7 +88,7 @@ Link link_from(const nlmsghdr& message) {
     }
   });
   if (bus == "pci") link.pci_function = std::move(parent);
-  const bool is_pair = link.kind == "veth" || link.kind == "netkit" || link.kind == "vxcan";  // it names its peer
+  const bool is_pair = link.kind == "veth" || link.kind == "netkit" || link.kind == "vxcan";  // its lower is the peer
   if (is_lower_elsewhere || is_pair || link.lower == link.index) link.lower = 0;
   return link;
 }

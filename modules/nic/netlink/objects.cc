@@ -24,7 +24,7 @@ template <class Header>
 class Object {
  public:
   explicit Object(const std::string& bytes) : buffer_(NLMSG_HDRLEN + bytes.size()) {
-    if (bytes.size() < sizeof(Header)) throw std::system_error(EBADMSG, std::generic_category(), "what was kept");
+    if (bytes.size() < sizeof(Header)) throw std::system_error(EBADMSG, std::generic_category(), "a kept object");
     mnl_nlmsg_put_header(buffer_.data())->nlmsg_len = static_cast<std::uint32_t>(buffer_.size());
     std::memcpy(buffer_.data() + NLMSG_HDRLEN, bytes.data(), bytes.size());
   }
@@ -103,7 +103,7 @@ void for_each_address(NetlinkSocket& socket, unsigned char family, const Action&
   for_each_object<ifaddrmsg>(socket, RTM_GETADDR, RTM_NEWADDR, family, action);
 }
 
-// Creates an object. One that exists already is no error.
+// Creates an object. An object that exists already is not an error.
 void change_once(NetlinkSocket& socket, std::uint16_t type, std::uint16_t flags,
                  const NetlinkSocket::Build& build) try {
   socket.change(type, static_cast<std::uint16_t>(NLM_F_CREATE | flags), build);
@@ -119,7 +119,7 @@ NetworkObjects read_objects(NetlinkSocket& socket, std::uint32_t index) {
     if (address.header().ifa_index == index && is_administrators(address))
       objects.addresses.push_back(std::move(bytes));
   });
-  std::vector<std::string> with_gateway;  // which may need another route to be reached
+  std::vector<std::string> with_gateway;  // the gateway may need another route to be reachable
   for_each_object<rtmsg>(socket, RTM_GETROUTE, RTM_NEWROUTE, AF_UNSPEC,
                          [&](const RouteObject& route, std::string bytes) {
                            if (is_administrators(route, index))
@@ -171,7 +171,7 @@ std::string object_of(const Address& address) {
 Address address_of(const std::string& object) {
   const AddressObject made(object);
   Address address{.family = made.header().ifa_family, .prefix = made.header().ifa_prefixlen, .bytes = {}};
-  bool has_local = false;  // that of a point-to-point interface differs from its peer's
+  bool has_local = false;  // the local address of a point-to-point interface differs from its peer's
   made.for_each([&](const nlattr& attribute) {
     const auto type = mnl_attr_get_type(&attribute);
     if (type != IFA_LOCAL && (type != IFA_ADDRESS || has_local)) return;
@@ -190,7 +190,7 @@ void add_address(NetlinkSocket& socket, std::uint32_t index, const std::string& 
     header.ifa_index = index;
     copy_attributes(address, {IFA_FLAGS}, message);
     std::uint32_t flags = address.number(IFA_FLAGS, header.ifa_flags);
-    // Else a route with this source is refused until the kernel has looked for duplicates.
+    // Otherwise the kernel refuses a route with this source until it has looked for duplicates.
     if (header.ifa_family == AF_INET6) flags |= IFA_F_NODAD;
     mnl_attr_put_u32(&message, IFA_FLAGS, flags);
   });
@@ -210,7 +210,7 @@ void remove_addresses(NetlinkSocket& socket, std::uint32_t index) {
         copy_attributes(address, {IFA_CACHEINFO}, message);
       });
     } catch (const std::system_error& error) {
-      if (error.code().value() != EADDRNOTAVAIL) throw;  // a secondary one that went with its primary one
+      if (error.code().value() != EADDRNOTAVAIL) throw;  // a secondary address that went with its primary one
     }
 }
 
@@ -220,7 +220,7 @@ void add_route(NetlinkSocket& socket, std::uint32_t index, const std::string& ob
   change_once(socket, RTM_NEWROUTE, NLM_F_APPEND, [&](nlmsghdr& message) {
     auto& header = *static_cast<rtmsg*>(mnl_nlmsg_put_extra_header(&message, sizeof(rtmsg)));
     header = route.header();
-    header.rtm_flags &= RTNH_F_ONLINK;  // the others say how it is
+    header.rtm_flags &= RTNH_F_ONLINK;  // the other flags are only reported
     copy_attributes(route, {RTA_OIF, RTA_CACHEINFO}, message);
     mnl_attr_put_u32(&message, RTA_OIF, index);
   });

@@ -1,4 +1,4 @@
-// RDMA devices of a network namespace, as RDMA netlink tells and changes them.
+// Reads and changes the RDMA devices of a network namespace through RDMA netlink.
 //
 // Source: include/uapi/rdma/rdma_netlink.h and drivers/infiniband/core/{nldev,device}.c of the kernel; rdma-system(8).
 #pragma once
@@ -12,12 +12,12 @@
 namespace cardcage::nic {
 
 struct RdmaDevice {
-  std::uint32_t index = 0;  // the same in each namespace, for as long as its driver is bound
-  std::string name;         // "mlx5_0"; no two devices of the machine have one name
+  std::uint32_t index = 0;  // the same in each namespace, while its driver is bound
+  std::string name;         // "mlx5_0"; unique on the machine
   friend bool operator==(const RdmaDevice&, const RdmaDevice&) = default;
 };
 
-// The kernel judges the namespace of the calling thread, so an object is used by the thread that made it.
+// The kernel uses the namespace of the calling thread, so only the thread that made an object may use it.
 class RdmaDevices {
  public:
   // Throws std::system_error, as all functions here: EPROTONOSUPPORT if the kernel has no RDMA.

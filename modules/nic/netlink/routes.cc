@@ -17,7 +17,7 @@
 namespace cardcage::nic {
 namespace {
 
-// A route with several next hops has their interfaces in a list of structs, which have attributes of their own.
+// Adds the interfaces of a route with several next hops: a list of structs, which have attributes of their own.
 void add_hops(const nlattr& attribute, std::set<std::uint32_t>& found) {
   const auto* const first = static_cast<const char*>(mnl_attr_get_payload(&attribute));
   int left = mnl_attr_get_payload_len(&attribute);
@@ -47,7 +47,7 @@ void put(nlmsghdr& message, std::uint16_t type, const std::optional<Address>& ad
   if (address) mnl_attr_put(&message, type, address->size(), address->bytes.data());
 }
 
-// Another one asked for the same, or the host repeats the call.
+// Ignores an object that exists: another claim wanted the same, or the host repeats the call.
 template <class Add>
 void add_once(Add add) {
   try {
@@ -78,7 +78,7 @@ std::optional<Route> parse_route(std::string_view text) {
     if (!good) return std::nullopt;
   }
   if (words[0] == "default") {
-    if (!route.gateway && !route.source) return std::nullopt;  // whether of IPv4 or of IPv6
+    if (!route.gateway && !route.source) return std::nullopt;  // it could be IPv4 or IPv6
     route.destination.family = (route.gateway ? route.gateway : route.source)->family;
   } else if (const auto destination = parse_address(words[0]); destination && is_network(*destination)) {
     route.destination = *destination;

@@ -16,9 +16,9 @@ namespace cardcage::nic {
 namespace {
 
 constexpr int kDumpTries = 5;
-// What the kernel fills at most for a dump, whatever the reader offers (NLMSG_GOODSIZE, max_recvmsg_len).
+// The most bytes that the kernel fills in one read of a dump (NLMSG_GOODSIZE, max_recvmsg_len).
 constexpr std::size_t kBuffer = 32 << 10;
-// An interface with its virtual functions, some hundred bytes for each.
+// The size of the largest message: an interface with its virtual functions, some hundred bytes for each.
 constexpr std::size_t kLargest = 256 << 10;
 
 [[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
@@ -78,7 +78,7 @@ void NetlinkSocket::dump(std::uint16_t type, const Build& build, const OnMessage
   fail("netlink dump");
 }
 
-// Reads to the end, also of a list that changed meanwhile: the kernel has one at a time for a socket.
+// Reads to the end even if the list has changed, because a socket can have only one dump at a time.
 bool NetlinkSocket::read_dump(std::vector<std::string>& messages) {
   std::array<char, kBuffer> buffer{};
   for (bool is_consistent = true;;) {
@@ -110,7 +110,7 @@ void NetlinkSocket::get(std::uint16_t type, const Build& build, const OnMessage&
   request(type, 0, build, on_message);
 }
 
-// One message answers it. Answers to earlier requests of another user of the socket are passed over.
+// Expects one message in response. Responses to earlier requests of another user of the socket are skipped.
 void NetlinkSocket::request(std::uint16_t type, int flags, const Build& build, const OnMessage& on_message) {
   std::vector<char> buffer(kLargest);
   nlmsghdr* const message = mnl_nlmsg_put_header(buffer.data());

@@ -22,7 +22,7 @@ class NetlinkSocket {
   enum class Protocol { kRoute = NETLINK_ROUTE, kGeneric = NETLINK_GENERIC, kRdma = NETLINK_RDMA };
   // Throws std::system_error.
   explicit NetlinkSocket(Protocol protocol = Protocol::kRoute);
-  // The same socket as the descriptor's, which stays the caller's: in another namespace, perhaps. Throws
+  // Uses the socket of a descriptor, which the caller keeps and which may be in another namespace. Throws
   // std::system_error.
   explicit NetlinkSocket(int descriptor);
 
@@ -30,17 +30,17 @@ class NetlinkSocket {
   void join(int group);
   int descriptor() const { return mnl_socket_get_fd(socket_.get()); }
 
-  // Asks for all objects of a kind, such as RTM_GETROUTE. The kernel may change them meanwhile, and says so: then it is
-  // asked anew, a few times, and `on_message` gets the objects of the last time alone. Throws std::system_error.
+  // Requests all objects of a kind, such as RTM_GETROUTE. If the kernel reports that they changed during the dump, it
+  // is repeated a few times, and `on_message` gets only the objects of the last one. Throws std::system_error.
   void dump(std::uint16_t type, std::uint8_t family, const OnMessage& on_message);
-  // The same; `build` as for change().
+  // Does the same with a request that `build` makes as for change().
   void dump(std::uint16_t type, const Build& build, const OnMessage& on_message);
-  // Asks for one object, such as an interface with RTM_GETLINK; `build` as for change(). Throws std::system_error.
+  // Requests one object, such as an interface with RTM_GETLINK; `build` as for change(). Throws std::system_error.
   void get(std::uint16_t type, const Build& build, const OnMessage& on_message);
   // Makes one change, such as RTM_NEWADDR. `build` appends the header of the type and the attributes, at most 4 KiB.
-  // Throws std::system_error with what the kernel answers.
+  // Throws std::system_error with the kernel's error.
   void change(std::uint16_t type, std::uint16_t flags, const Build& build);
-  // What groups have sent, without waiting. Returns false if the kernel had to leave messages out.
+  // Receives the messages of joined groups, without waiting. Returns false if the kernel had to drop messages.
   bool receive(const OnMessage& on_message);
 
  private:
@@ -55,11 +55,11 @@ class NetlinkSocket {
   unsigned sequence_ = 0;
 };
 
-// The attributes of a message, which follow a header of the size `offset`.
+// Visits the attributes of a message, which follow a header of `offset` bytes.
 void for_each_attribute(const nlmsghdr& message, std::size_t offset,
                         const std::function<void(const nlattr& attribute)>& action);
 
-// Those inside an attribute.
+// Visits the attributes inside an attribute.
 void for_each_nested(const nlattr& attribute, const std::function<void(const nlattr& nested)>& action);
 
 }  // namespace cardcage::nic

@@ -20,7 +20,7 @@ T payload_of(const nlattr& attribute) {
   return value;
 }
 
-// One entry of IFLA_VFINFO_LIST; returns its number.
+// Reads one entry of IFLA_VFINFO_LIST, and returns the number of its function.
 std::uint32_t read_entry(const nlattr& entry, VirtualFunction& function) {
   constexpr std::size_t kEthernet = 6;
   std::uint32_t number = 0;
@@ -62,7 +62,7 @@ void put(nlmsghdr& message, std::uint16_t type, const T& value) {
 
 void put_guid(nlmsghdr& message, std::uint16_t type, std::uint32_t number, std::uint64_t guid) {
   ifla_vf_guid value;
-  std::memset(&value, 0, sizeof value);  // it has a gap
+  std::memset(&value, 0, sizeof value);  // the struct has padding
   value.vf = number;
   value.guid = guid;
   put(message, type, value);
