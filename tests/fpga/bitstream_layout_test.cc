@@ -1,5 +1,6 @@
-// The bytes of the made files against the documents of the formats, so that the makers and the parsers do not share a
-// mistake: opae/bitstream.h of the OPAE SDK, struct axlf of XRT's xclbin.h, chapter 5 of the devicetree specification.
+// Checks the bytes of generated files against the documents of the formats, so that the generators and the parsers do
+// not share a mistake: opae/bitstream.h of the OPAE SDK, struct axlf of XRT's xclbin.h, chapter 5 of the devicetree
+// specification.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -46,7 +47,7 @@ TEST(BitstreamLayout, XclbinHasItsFieldsWhereXrtReadsThem) {
                                         .sections = {{0, "bits", "BITS"}, {6, "mem", "MEMORY"}}});
   ASSERT_EQ(file.size(), 456u + 2 * 40 + 4 + 6);
   EXPECT_EQ(at(file, 0, 8), literal({"xclbin2\0", 8}));
-  EXPECT_EQ(at(file, 8, 4), "\xff\xff\xff\xff") << "no signature is the length -1";
+  EXPECT_EQ(at(file, 8, 4), "\xff\xff\xff\xff") << "the length is -1 without a signature";
   EXPECT_EQ(at(file, 304, 8), literal({"\x22\x02\0\0\0\0\0\0", 8})) << "546 bytes";
   EXPECT_EQ(at(file, 336, 16), literal({"\x00\x11\x22\x33\x44\x55\x66\x77\x88\x99\xaa\xbb\xcc\xdd\xee\xff", 16}));
   EXPECT_EQ(at(file, 352, 6), literal({"shell\0", 6}));

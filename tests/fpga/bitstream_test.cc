@@ -1,4 +1,4 @@
-// What the headers of bitstreams say, and what is wrong with those of broken ones.
+// Tests the parsers of bitstream headers, and their errors for broken files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ std::string refusal(const std::string& bytes) {
 
 std::string refusal_of_metadata(const std::string& metadata) { return refusal(make_gbs({.metadata = metadata})); }
 
-// The metadata of a good file with one part replaced.
+// Returns the metadata of a good file with one part replaced.
 std::string metadata_with(const std::string& part, const std::string& replacement) {
   std::string file = make_gbs({.data = ""});
   file.erase(0, 20);
@@ -139,7 +139,7 @@ TEST(Gbs, WhatItsMetadataLacksIsNamed) {
             "'interface-uuid' in its metadata is not text" + rebuild);
 }
 
-// As OPAE does.
+// OPAE accepts such metadata, too.
 TEST(Gbs, OddMetadataIsTaken) {
   EXPECT_EQ(parse(make_gbs({.metadata = metadata_with(R"("version": 1)", R"("version": 1.5)")})).function_id,
             kFunction);
@@ -246,7 +246,7 @@ TEST(Xclbin, ACutFileIsRefusedWhereverItIsCut) {
   for (std::size_t size = 8; size < file.size(); ++size)
     EXPECT_THAT(refusal(file.substr(0, size)), HasSubstr("; copy it into the catalogue again")) << size;
   EXPECT_EQ(parse(file).data_size, file.size());
-  EXPECT_EQ(parse(file + "more").data_size, file.size() + 4) << "what follows the design does no harm";
+  EXPECT_EQ(parse(file + "more").data_size, file.size() + 4) << "bytes behind the design are allowed";
 }
 
 TEST(Xclbin, ItsLengthAndItsSignatureAreBounded) {
@@ -340,7 +340,7 @@ TEST(Overlay, ABrokenTreeIsRefused) {
   const std::size_t size_at = whole.find(std::string("\0\0\0\x03\0\0\0\x0d", 8)) + 4;
   EXPECT_EQ(refusal_of_overlay(with(property, size_at, 0xfcffffffu)), text) << "a property of 4 GiB";
   EXPECT_EQ(refusal_of_overlay(with(property, size_at + 4, 0xffffffffu)), text) << "a name outside the strings";
-  EXPECT_EQ(refusal_of_overlay(with(property, 56, 0x05000000u)), text) << "a token that there is not";
+  EXPECT_EQ(refusal_of_overlay(with(property, 56, 0x05000000u)), text) << "an unknown token";
 }
 
 }  // namespace

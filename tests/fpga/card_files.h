@@ -1,4 +1,4 @@
-// Cards as the kernel shows them in sysfs, in a folder of their own, and a host that keeps what it is told.
+// Cards in a folder with the layout of the kernel's sysfs, and a host that records the module's reports.
 #pragma once
 
 #include <cardcage/sdk.hpp>
@@ -18,7 +18,7 @@ namespace cardcage::fpga {
 inline constexpr const char *kClassicCard = "0000:3b:00.0", *kAlveoUser = "0000:65:00.1", *kAlveo = "0000:65:00.0";
 inline const std::string kPort0 = std::string(kClassicCard) + "/port-0", kPort1 = std::string(kClassicCard) + "/port-1";
 
-// Files below /sys. A path has no slash in front.
+// Writes files below /sys. Paths do not begin with a slash.
 class CardFiles {
  public:
   std::filesystem::path sysfs() const { return folder_.path(); }
@@ -26,7 +26,7 @@ class CardFiles {
     std::filesystem::create_directories((folder_ / path).parent_path());
     std::ofstream(folder_ / path, std::ios::trunc) << text;
   }
-  // A read of it fails.
+  // Makes reads of the file fail.
   void make_unreadable(const std::string& path) const {
     std::filesystem::remove_all(folder_ / path);
     std::filesystem::create_directories(folder_ / path);
@@ -54,7 +54,7 @@ class CardFiles {
     write(device + "/aer_dev_nonfatal", "DLP 0\nTOTAL_ERR_NONFATAL " + std::to_string(nonfatal) + "\n");
     write(device + "/aer_dev_fatal", "DLP 0\nTOTAL_ERR_FATAL " + std::to_string(fatal) + "\n");
   }
-  // `device` is the folder of what the chip belongs to.
+  // `device` is the folder of the device that the chip belongs to.
   void add_chip(const std::string& device, int number, const std::string& name) const {
     const std::string chip = device + "/hwmon/hwmon" + std::to_string(number);
     write(chip + "/name", name + "\n");
@@ -151,7 +151,7 @@ inline std::unique_ptr<ListedDevice> device(const std::string& id, const std::st
       Identity{.id = id, .name = {}, .kind = kind, .card = card, .bus_id = kind == "manager" ? "" : card, .model = {}});
 }
 
-// What a module has told the host.
+// Records the reports of a module to its host.
 class ListeningHost {
  public:
   using Statement = std::pair<std::string, cage::Health>;

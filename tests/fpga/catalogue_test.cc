@@ -1,4 +1,4 @@
-// The catalogue of bitstreams in a folder of this process's user: what it offers, and what it says about the rest.
+// Tests the catalogue of bitstreams in a folder of this process's user: its entries, and the faults of bad ones.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -29,13 +29,13 @@ class CatalogueTest : public ::testing::Test {
     std::ofstream(file, std::ios::binary) << content;
     ::chmod(file.c_str(), 0644);
   }
-  // A file and its manifest, with further lines.
+  // Writes a file and its manifest, with further lines.
   void offer(const std::string& name, const std::string& file, const std::string& content,
              const std::string& more = "") {
     write(file, content);
     write(name + ".toml", "file = \"" + file + "\"\nsha256 = \"" + sha256_hex(content) + "\"\n" + more);
   }
-  // Why the manifest is refused, with /C for the folder.
+  // Returns why the manifest is refused, with /C for the folder.
   std::string fault_of_manifest(const std::string& content) {
     write("x.toml", content);
     return fault("x");

@@ -1,4 +1,4 @@
-// Claims for a function that is loaded, and claims that load one.
+// Tests claims for a loaded function, and claims that load one.
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ class FpgaClaims : public FpgaFixture {
   std::string function_of(const std::string& address, unsigned port = 0) const {
     return cards->look(address).port(port)->afu_id.value_or("");
   }
-  // The text of the failure.
+  // Returns the text of the error.
   std::string refusal_of(ModuleClaim claim) {
     const auto prepared = prepare(claim);
     EXPECT_FALSE(prepared);
@@ -180,7 +180,7 @@ TEST_P(FpgaClaims, APortThatTheKernelKeepsDisabledComesBackWithItsDriver) {
   EXPECT_EQ(device(kN3000).health.state, HealthState::kHealthy);
 }
 
-// The kernel would crash when the descriptor is closed.
+// Unbinding would crash the kernel when the descriptor is closed.
 TEST_P(FpgaClaims, ADriverIsNotUnboundWhileAPortOrTheEngineIsOpen) {
   keeps_disabled = true;
   ASSERT_TRUE(start_on({fake_fpga::n3000()}));
@@ -245,7 +245,7 @@ TEST_P(FpgaClaims, ADeviceIsHealthyWhileItIsProgrammed) {
   EXPECT_TRUE(**prepared);
 }
 
-// The kernel lets whoever reads the errors of the card wait while it is programmed.
+// The kernel blocks readers of a card's errors while the card is programmed.
 TEST_P(FpgaClaims, TheHealthOfOtherCardsIsWatchedWhileOneIsProgrammed) {
   ASSERT_TRUE(start_on({fake_fpga::n3000(), fake_fpga::d5005()}));
   add_bitstream("nlb0", fake_fpga::kNlb0);
@@ -295,7 +295,8 @@ TEST_P(FpgaClaims, AWholeCardIsProgrammedPortByPort) {
   auto again = claim_of("u2", {"fpga-0000-5e-00-0"}, R"("bitstream":"nlb0","reprogram":"Always")");
   EXPECT_FALSE(prepare(again));
   EXPECT_EQ(device("fpga-0000-5e-00-0").health.reason, "NotProgrammed");
-  EXPECT_EQ(device("fpga-0000-5e-00-0-p3").health.reason, "NotProgrammed") << "nobody knows how far it came";
+  EXPECT_EQ(device("fpga-0000-5e-00-0-p3").health.reason, "NotProgrammed")
+      << "its programming may have stopped anywhere";
   EXPECT_TRUE(prepare(again));
   EXPECT_EQ(device("fpga-0000-5e-00-0-p3").health.state, HealthState::kHealthy);
 }
@@ -332,7 +333,7 @@ TEST_P(FpgaClaims, AnInstanceDoesNotBlameWhatAnEarlierOneIsProgramming) {
   EXPECT_EQ(device(kN3000).health.state, HealthState::kHealthy) << "the kernel still programs it";
   cards->release();
   ASSERT_TRUE(eventually([&] { return cards->programming() == 0; }));
-  EXPECT_EQ(device(kN3000).health.reason, "NotProgrammed") << "nobody has read its function back";
+  EXPECT_EQ(device(kN3000).health.reason, "NotProgrammed") << "its function was not read back";
   const auto prepared = prepare(wanted);
   ASSERT_TRUE(prepared) << prepared.error().message;
   EXPECT_EQ(device(kN3000).health.state, HealthState::kHealthy);
@@ -345,7 +346,7 @@ TEST_P(FpgaClaims, ACardThatLostItsDriverOnTheWayGetsItBack) {
   cards->fail_next();
   auto wanted = claim_of("u1", {kN3000}, R"("bitstream":"nlb0")");
   EXPECT_FALSE(prepare(wanted));
-  // As if the daemon had been killed between the two.
+  // Leaves the state of a daemon that was killed between unbind and bind.
   write(cards->sysfs() / "bus/pci/drivers/dfl-pci/unbind", "0000:3b:00.0");
   EXPECT_THAT(names(), IsEmpty());
   const auto prepared = prepare(wanted);

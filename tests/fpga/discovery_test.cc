@@ -1,4 +1,4 @@
-// Which devices a node's cards are, under which names, and with which attributes.
+// Tests the devices that a node's cards become, with their names and attributes.
 #include "tests/fpga/fpga_fixture.h"
 
 namespace cardcage {

@@ -1,4 +1,4 @@
-// The names of the bits in error registers.
+// Tests the names of the bits in error registers.
 #include "modules/fpga/health/error_bits.h"
 
 #include <gmock/gmock.h>

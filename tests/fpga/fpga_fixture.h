@@ -1,4 +1,4 @@
-// The FPGA module on described cards, in either isolation.
+// Runs the FPGA module on described cards, in either isolation.
 #pragma once
 
 #include <filesystem>
@@ -15,19 +15,19 @@ class FpgaFixture : public FpgaModuleFixture {
  protected:
   ~FpgaFixture() override {
     if (cards) cards->release();
-    let_go();  // before the cards go
+    let_go();  // the module must let go before the cards are removed
   }
   void SetUp() override {
     if (!FakeFpgas({}).mounted()) GTEST_SKIP() << "no file system can be mounted here";
   }
 
   Status start_on(std::vector<fake_fpga::Card> described, FakeFpgas::Options options = {}) {
-    // Without this the port stays disabled until its driver is bound anew, as with the kernel: see its own test.
+    // With keeps_disabled the port stays disabled until its driver is bound anew, like the kernel's: see its own test.
     options.failure_keeps_port_disabled = keeps_disabled;
     cards = std::make_unique<FakeFpgas>(std::move(described), options);
     return start_again();
   }
-  // A new instance, which knows nothing of an earlier one.
+  // Starts a new instance, which knows nothing of an earlier one.
   Status start_again() {
     roots = {.sysfs = cards->sysfs(), .procfs = "/proc", .devfs = cards->devfs(), .driver = "/"};
     writes->sysfs = cards->sysfs();
@@ -44,7 +44,7 @@ class FpgaFixture : public FpgaModuleFixture {
     return start_fpga_module(may_write, programs);
   }
 
-  // What reached the hardware, without the opening and closing of nodes.
+  // Returns the accesses that reached the hardware, without the opening and closing of nodes.
   std::vector<std::string> changes() const {
     std::vector<std::string> log = cards->log();
     std::erase_if(log, [](const std::string& line) { return line.starts_with("open ") || line.starts_with("close "); });

@@ -1,4 +1,4 @@
-// The FPGA module with a catalogue of bitstreams, loaded and called as the daemon does it.
+// Loads and calls the FPGA module with a catalogue of bitstreams, like the daemon.
 #pragma once
 
 #include <filesystem>
@@ -56,12 +56,12 @@ class FpgaModuleFixture : public HardwareFixture {
     gbs.function_uuid = function;
     return add_gbs(name, gbs, more);
   }
-  // The same; `more` are lines of the manifest.
+  // Does the same; `more` has further lines of the manifest.
   std::filesystem::path add_gbs(const std::string& name, GbsFile gbs, const std::string& more = {}) {
     gbs.data = fake_payload(gbs.function_uuid, 5000);
     return add_file(name, name + ".gbs", make_gbs(gbs), more);
   }
-  // A file of any format, with its manifest.
+  // Adds a file of any format, with its manifest.
   std::filesystem::path add_file(const std::string& name, const std::string& file_name, const std::string& bytes,
                                  const std::string& more = {}) {
     const std::filesystem::path file = catalogue() / file_name;

@@ -1,5 +1,4 @@
-// Faults of cards: each is stated as a cause of the devices that it concerns as long as it is seen, and its end as
-// well.
+// Tests faults of cards: the monitor states each fault as a cause of the devices that it concerns, and also its end.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +24,7 @@ using ::testing::UnorderedElementsAre;
 
 class FpgaHealth : public ::testing::Test {
  protected:
-  // The host takes only statements about declared causes, and values of those with a unit.
+  // The host accepts only statements about declared causes, and values only of causes with a unit.
   void TearDown() override {
     look();
     for (const auto& [id, health] : all) {
@@ -35,7 +34,7 @@ class FpgaHealth : public ::testing::Test {
       EXPECT_EQ(health.taint_key, health.state == CAGE_HEALTH_OK ? "" : declared->taint_key);
     }
   }
-  // Two ports and the card as a whole.
+  // Adds two ports and the card as a whole.
   void add_classic_card() {
     card.add();
     targets.push_back(device(kPort0, "port", kClassicCard));
@@ -57,20 +56,20 @@ class FpgaHealth : public ::testing::Test {
     monitor.look(targets);
     return host.statements;
   }
-  // What this look states about the cause, by device.
+  // Looks, and returns the statements about the cause by device.
   std::map<std::string, cage::Health> look_at(const std::string& cause) {
     std::map<std::string, cage::Health> found;
     for (auto& [id, health] : look())
       if (health.cause == cause) found[id] = health;
     return found;
   }
-  // The only statement of a look.
+  // Looks, and returns the only statement.
   cage::Health only_statement() {
     const auto stated = look();
     EXPECT_THAT(stated, SizeIs(1));
     return stated.empty() ? cage::Health() : stated.front().second;
   }
-  // A look that states the same about all devices of the classic card.
+  // Looks, and returns the statement, which must be the same for all devices of the classic card.
   cage::Health of_all() {
     const auto stated = look();
     EXPECT_THAT(stated, SizeIs(3));
@@ -93,14 +92,14 @@ class FpgaHealth : public ::testing::Test {
                   },
                   std::chrono::seconds(5)};
   Targets targets;
-  std::vector<ListeningHost::Statement> all;  // but those of the last look
+  std::vector<ListeningHost::Statement> all;  // all statements before the last look
 };
 
 MATCHER(IsWell, "") { return arg.state == CAGE_HEALTH_OK && arg.taint == cage::Taint::none && arg.reason.empty(); }
 MATCHER_P(IsBad, reason, "") {
   return arg.state == CAGE_HEALTH_BAD && arg.taint == cage::Taint::no_schedule && arg.reason == reason;
 }
-// It stays in use.
+// A marked device stays in use.
 MATCHER_P(IsMarked, reason, "") {
   return arg.state == CAGE_HEALTH_DEGRADED && arg.taint == cage::Taint::inform && arg.reason == reason;
 }
@@ -296,9 +295,10 @@ TEST_F(FpgaHealth, PcieErrorsAreStatedAsTheyHappen) {
   files.set_pcie_errors(kClassicCard, 7, 2, 1);
   targets.push_back(device(kPort0, "port", kClassicCard));
   settle();
-  EXPECT_THAT(host.statements, Each(Pair(kPort0, IsWell()))) << "errors before the start are no faults of now";
+  EXPECT_THAT(host.statements, Each(Pair(kPort0, IsWell()))) << "errors before the start are not faults now";
   files.set_pcie_errors(kClassicCard, 9, 2, 1);
-  EXPECT_THAT(only_statement(), AllOf(IsWell(), HasValue(24))) << "some are corrected always; in a minute";
+  EXPECT_THAT(only_statement(), AllOf(IsWell(), HasValue(24)))
+      << "some errors are always corrected; the value is per minute";
   files.set_pcie_errors(kClassicCard, 9, 2, 4);
   EXPECT_THAT(only_statement(), AllOf(IsBad("FatalErrors"), HasValue(0), has_message("3 fatal PCIe errors")));
   EXPECT_THAT(only_statement(), IsWell()) << "the host waits for silence";
@@ -330,7 +330,7 @@ TEST_F(FpgaHealth, AFunctionThatSomebodyHasChangedIsDiscovered) {
   EXPECT_EQ(host.rescans, 0);
   target(0).loaded = {.id = {}, .why = "Device or resource busy"};
   look();
-  EXPECT_EQ(host.rescans, 0) << "EBUSY is no other function";
+  EXPECT_EQ(host.rescans, 0) << "EBUSY does not mean another function";
   target(0).loaded.id = std::string(32, 'f');
   look();
   look();

@@ -1,4 +1,4 @@
-// A card that appears while the module runs: the kernel's uevent, the daemon's reader of uevents, the module.
+// Tests a card that appears while the module runs, from the kernel's uevent through the daemon's reader to the module.
 #include "host/events/event_sources.h"
 #include "tests/fakes/uevent_namespace.h"
 #include "tests/fpga/fpga_fixture.h"

@@ -1,4 +1,4 @@
-// The settings of the user clock's PLL are those of OPAE's table, libraries/plugins/xfpga/usrclk/fpga_user_clk_freq.h.
+// Compares the settings of the user clock's PLL with OPAE's table, libraries/plugins/xfpga/usrclk/fpga_user_clk_freq.h.
 #include "modules/fpga/dfl/iopll.h"
 
 #include <gmock/gmock.h>

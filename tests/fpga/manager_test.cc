@@ -37,7 +37,7 @@ class ManagerTest : public NodeFiles {
   void set(const std::string& attribute, const std::string& value) const {
     write("sys/class/fpga_manager/fpga0/" + attribute, value);
   }
-  // AMD's kernel.
+  // Adds the files of AMD's kernel.
   void take_files() {
     set("firmware", "");
     set("flags", "1\n");
@@ -46,7 +46,7 @@ class ManagerTest : public NodeFiles {
     };
   }
   void take_overlays() const { fs::create_directories(folder / kOverlays); }
-  // What configfs would do, in a folder that a plain rmdir(2) takes away.
+  // Acts as configfs would, in a folder that a plain rmdir(2) removes.
   void apply_overlays() {
     take_overlays();
     host.on_write = [this](const std::string& path, const std::string&) {
@@ -222,7 +222,7 @@ TEST_F(ManagerTest, RemovesTheOverlayOfTheEarlierBitstream) {
   fs::remove(overlay / "status");
   fpga()->reset(host.call());
   EXPECT_FALSE(fs::exists(overlay));
-  fpga()->reset(host.call());  // there is nothing left to do
+  fpga()->reset(host.call());  // a second reset has nothing to do
 }
 
 TEST_F(ManagerTest, TellsThatAnOverlayStays) {
@@ -232,7 +232,7 @@ TEST_F(ManagerTest, TellsThatAnOverlayStays) {
               HasSubstr("of an earlier bitstream cannot be removed: Directory not empty"));
 }
 
-// An overlay has the plain name of the file, which the kernel would look for elsewhere.
+// An overlay names the file without a folder, and the kernel would look for that name elsewhere.
 TEST_F(ManagerTest, RefusesAnOverlayInAFolderThatTheKernelDoesNotSearch) {
   take_overlays();
   write("sys/module/firmware_class/parameters/path", folder.path().native());

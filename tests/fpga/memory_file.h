@@ -7,7 +7,7 @@
 
 namespace cardcage::fpga {
 
-// A file of these bytes, which must outlive it.
+// Returns a file with these bytes, which must outlive it.
 inline FileBytes in_memory(std::string_view bytes) {
   return FileBytes(bytes.size(), [bytes](std::uint64_t offset, std::span<char> into) {
     const std::string_view part = bytes.substr(std::min<std::uint64_t>(offset, bytes.size()), into.size());

@@ -1,4 +1,4 @@
-// The figures of cards.
+// Tests the metrics of cards.
 #include "modules/fpga/metrics/metrics.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ using ::testing::StartsWith;
 
 const std::string kCardOnly = ": ";  // without a device
 
-// Metrics in the order in which the module declares them.
+// Records metrics in the order in which the module declares them.
 struct Declared {
   std::vector<const void*> addresses;
   std::vector<std::string> names;
@@ -41,7 +41,7 @@ class FpgaMetrics : public ::testing::Test {
     for (const auto& [id, kind] : devices) targets.push_back(device(id, kind, kClassicCard));
     monitor.look(targets);
   }
-  // "fpga_power_watts 0000:3b:00.0 dfl_fme_power power1" by device, with its value.
+  // Returns the values by keys such as "0000:3b:00.5: fpga_power_watts 0000:3b:00.0 dfl_fme_power power1".
   std::map<std::string, double> collect() {
     samples.clear();
     cage_metrics_sink sink{};
@@ -142,7 +142,7 @@ TEST_F(FpgaMetrics, WhatCannotBeReadHasNoFigure) {
   card.add();
   files.remove("devices/pci0000:00/0000:3b:00.0/current_link_width");
   files.make_unreadable(card.port(0) + "/errors/errors");
-  files.write(card.port(0) + "/power_state", "0x5\n");  // means nothing
+  files.write(card.port(0) + "/power_state", "0x5\n");  // an undefined state
   targets.push_back(device(kPort0, "port", kClassicCard));
   monitor.look(targets);
   EXPECT_THAT(collect(), AllOf(Not(Contains(Key(testing::HasSubstr("link_lanes")))),

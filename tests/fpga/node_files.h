@@ -1,4 +1,4 @@
-// The files of a node in a temporary folder, and the tools of the module that look at them.
+// Files of a node in a temporary folder, and module tools that read them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ class NodeFiles : public testing::Test {
     std::filesystem::create_directories(file.parent_path());
     std::filesystem::create_symlink(target, file);
   }
-  // A bitstream in the catalogue, approved as it is.
+  // Adds a bitstream to the catalogue, approved with its content.
   Entry bitstream(Format format, const std::string& file, const std::string& content = "configuration") const {
     write("catalogue/" + file, content);
     Sha256 sum;

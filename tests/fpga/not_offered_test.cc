@@ -1,4 +1,4 @@
-// Hardware that is not a device, from files that the kernel shows only when something is wrong.
+// Tests hardware that is not offered, with files that the kernel shows only if something is wrong.
 #include <gmock/gmock.h>
 
 #include "modules/fpga/inventory.h"

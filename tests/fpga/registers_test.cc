@@ -1,4 +1,4 @@
-// The PLL of a user clock behind its registers, as the OFS kernel's intel-dfl-iopll.c and OPAE drive it.
+// Tests the PLL of a user clock through its registers, as the OFS kernel's intel-dfl-iopll.c and OPAE drive it.
 #include "modules/fpga/dfl/registers.h"
 
 #include <gmock/gmock.h>
@@ -11,7 +11,7 @@
 namespace cardcage::fpga {
 namespace {
 
-// Makes its rates of what was written to it, once it was reset and calibrated.
+// Computes its rates from the written settings, once it was reset and calibrated.
 class FakePll final : public Registers {
  public:
   std::uint64_t read(std::size_t offset) const override {

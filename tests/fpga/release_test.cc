@@ -1,4 +1,4 @@
-// What becomes of a device when its claim is released, and before a container starts.
+// Tests the release of a device with its claim, and the call before a container starts.
 #include <fcntl.h>
 
 #include "host/core/unique_fd.h"
@@ -15,11 +15,11 @@ using ::testing::IsEmpty;
 
 class FpgaRelease : public FpgaFixture {
  protected:
-  // A claim whose class has these members.
+  // Returns a claim whose class has these members.
   ModuleClaim claim_of_class(const std::string& members) {
     return claim_of("u1", {kN3000}, members, ConfigSource::kClass);
   }
-  // A program of the daemon that notes its arguments, and exits with the status.
+  // Adds a program for the daemon that records its arguments, and exits with the status.
   std::filesystem::path add_program(const std::string& name, int status) {
     const std::filesystem::path file = folder / name;
     write(file,

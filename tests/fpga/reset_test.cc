@@ -1,4 +1,4 @@
-// Resets for operators.
+// Tests resets for operators.
 #include "modules/fpga/health/declared_causes.h"
 #include "tests/fpga/fpga_fixture.h"
 
@@ -14,7 +14,7 @@ using ::testing::SizeIs;
 class FpgaReset : public FpgaFixture {
  protected:
   Status reset(const std::string& name) { return run(module->reset_device(device(name).id, soon())); }
-  // The newest statement about the cause of a device; nothing if there is none.
+  // Returns the newest statement about the cause of a device; nothing if there is none.
   std::optional<Health> about(const std::string& id, const std::string& cause) {
     let_news_pass();
     settle();
@@ -86,7 +86,7 @@ TEST_P(FpgaReset, LeavesAFencedDeviceFenced) {
   ASSERT_TRUE(start_on({fake_fpga::n3000()}));
   const std::string name = "fpga-0000-3b-00-0-p0";
   std::filesystem::create_directories(fences());
-  write(fences() / "0000:3b:00.0_0000:3b:00.0-port-0", "nobody knows what is in it\n");
+  write(fences() / "0000:3b:00.0_0000:3b:00.0-port-0", "its content is unknown\n");
   EXPECT_EQ(device(name).health.reason, "NotProgrammed");
   ASSERT_TRUE(reset(name));
   EXPECT_TRUE(eventually([&] { return about(device(name).id, "Region").has_value(); }));

@@ -1,4 +1,4 @@
-// The identifier of a card's shell encodes its version. The expected versions are those that OPAE prints for its
+// Tests the version in the identifier of a card's shell. The expected versions are those that OPAE prints for its
 // recorded cards.
 #include <gmock/gmock.h>
 
@@ -42,7 +42,7 @@ TEST_F(FpgaShell, ACardTellsWhoseSignaturesItDemands) {
   EXPECT_EQ(root_entry_hash(tools.node, "0000:3b:00.1"), std::nullopt) << "another card";
 }
 
-// Those of OPAE's opae.cfg that have no product name.
+// The ids are those without a product name in OPAE's opae.cfg.
 TEST_F(FpgaShell, CardsOfEarlyAccessHaveNames) {
   const std::string function = "sys/bus/pci/devices/0000:3b:00.0/";
   write(function + "vendor", "0x8086\n");

@@ -1,4 +1,4 @@
-// Bitstreams that were built for a user clock, on cards whose clock is measured, set, or neither.
+// Tests bitstreams that were built for a user clock, on cards whose clock is measured, set, or neither.
 #include "tests/fpga/fpga_fixture.h"
 
 namespace cardcage {
@@ -16,7 +16,7 @@ constexpr const char* kClockedCard = "0000:3b:00.0";
 
 class FpgaUserClock : public FpgaFixture {
  protected:
-  // With the attribute `frequency` of the OFS kernel.
+  // Returns a card with the attribute `frequency` of the OFS kernel.
   static fake_fpga::Card with_driver() {
     fake_fpga::Card card = fake_fpga::n3000();
     card.port(0)->revision = 1;

@@ -1,4 +1,4 @@
-// Claims for ports as virtual functions: released, given through VFIO, and taken back.
+// Tests claims for ports as virtual functions: released, given through VFIO, and taken back.
 #include <fcntl.h>
 
 #include "host/core/unique_fd.h"
@@ -138,7 +138,7 @@ TEST_P(FpgaVirtualFunctions, WhatTheJournalTellsOfIsTakenBack) {
   ASSERT_TRUE(start_on_n3000());
   auto wanted = claim_of("u1", {kN3000}, kAsFunction);
   ASSERT_TRUE(prepare(wanted));
-  wanted.state.clear();  // as if the daemon had been killed before the end
+  wanted.state.clear();  // the state of a daemon that was killed before the end
   ASSERT_TRUE(start_again());
   ASSERT_TRUE(unprepare(wanted));
   EXPECT_TRUE(is_home(kCard));
@@ -150,7 +150,7 @@ TEST_P(FpgaVirtualFunctions, APortThatCouldNotBeTakenBackIsRepairedByTheNextClai
   add_bitstream("nlb0", fake_fpga::kNlb0);
   auto wanted = claim_of("u1", {kN3000}, kAsFunction);
   ASSERT_TRUE(prepare(wanted));
-  // As after the last attempt to release the claim.
+  // Leaves the fence of the last attempt to release the claim.
   std::filesystem::create_directories(fences());
   write(fences() / "0000:3b:00.0_0000:3b:00.0-port-0", "it is in use\ndevice 0000:3b:00.0/port-0\nport 0\n");
   ASSERT_TRUE(start_again());

@@ -51,7 +51,7 @@ class AlveoTest : public NodeFiles {
     entry.bitstream.platform = "xilinx_u250_gen3x16_xdma_shell_4_1";
     return entry;
   }
-  // A process that has the file open.
+  // Adds a process that has the file open.
   void hold(const std::string& file) const {
     write("proc/4711/comm", "app\n");
     link("proc/4711/fd/5", file);
@@ -227,7 +227,7 @@ TEST_F(AlveoTest, DoesNotResetWhatIsOpen) {
   EXPECT_THAT(host.commands, IsEmpty());
 }
 
-// Processes of other PID namespaces do not show.
+// The daemon does not see processes of other PID namespaces.
 TEST_F(AlveoTest, ChangesNothingWithoutTheProcessesOfTheNode) {
   write("proc/2/comm", "pause\n");
   EXPECT_THAT(error_of(CAGE_FAILED_PRECONDITION, [&] { card()->reset(host.call()); }),
