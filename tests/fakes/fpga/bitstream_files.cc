@@ -32,7 +32,7 @@ std::string padded(std::string text, std::size_t size) {
   return text;
 }
 
-// A property or the name of a node fills whole words.
+// Pads a property or the name of a node to whole words.
 std::string in_words(const std::string& text) { return padded(text, (text.size() + 3) / 4 * 4); }
 
 }  // namespace

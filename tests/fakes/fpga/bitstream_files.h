@@ -1,4 +1,4 @@
-// Bitstream files as the vendors' tools write them, and overlays for the kernel's fpga_manager.
+// Makes bitstream files in the vendors' formats, and overlays for the kernel's fpga_manager.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ struct GbsFile {
   std::string platform = "DCP_1_0";
   std::string power = "20", clock_high = R"("auto")", clock_low = R"("auto")";  // JSON values
   std::string data = std::string(4096, '\x5a');
-  std::optional<std::string> metadata;  // instead of what the members above make
+  std::optional<std::string> metadata;  // replaces the metadata from the members above
 };
 std::string make_gbs(const GbsFile& file = {});
 
-// The format before metadata: a magic number and the bytes of the interface's id, the last one first.
+// Makes the format before metadata: a magic number and the bytes of the interface's id, the last one first.
 std::string make_legacy_gbs(const std::string& interface_uuid, const std::string& data);
 
 struct XclbinSection {
@@ -34,7 +34,7 @@ struct XclbinFile {
 };
 std::string make_xclbin(const XclbinFile& file = {});
 
-// A device-tree overlay whose only fragment has these values of firmware-name.
+// Makes a device-tree overlay whose only fragment has these values of firmware-name.
 std::string make_overlay(const std::vector<std::string>& firmware_names);
 
 }  // namespace cardcage

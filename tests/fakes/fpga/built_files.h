@@ -4,7 +4,7 @@
 
 namespace cardcage::fake_fpga {
 
-// The programs as they are built.
+// Paths of the built programs.
 std::filesystem::path program_file();  // fake-fpga
 std::filesystem::path xbutil_file();   // takes the root before the words of xbutil
 

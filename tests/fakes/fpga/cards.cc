@@ -8,7 +8,7 @@ namespace {
 
 constexpr unsigned kXilinx = 0x10ee;
 
-// "0000:3b:00" and the number of the function.
+// Returns the address with this number as its function.
 std::string with_function(const std::string& address, unsigned number) {
   return address.substr(0, address.rfind('.') + 1) + std::to_string(number);
 }

@@ -1,5 +1,5 @@
-// FPGA cards as data: what a card says of itself, and what is wrong with it. A description is a plain struct, so a test
-// takes one of the functions below and changes what matters to it.
+// FPGA cards as data: the values that a card shows, and its faults. A description is a plain struct, so a test takes
+// one of the functions below and changes the relevant members.
 //
 // Source: drivers/fpga/dfl-*.c, dfl-pci.c; Documentation/ABI/testing/sysfs-*fpga*, sysfs-platform-dfl-*; the trees that
 // the OPAE SDK's tests have of n3000, d5005 and n6000; the sysfs files of XRT's xocl and xclmgmt; the vendor kernel of
@@ -14,7 +14,7 @@
 
 namespace cardcage::fake_fpga {
 
-// What a crashed shell or a crashed accelerator reads as.
+// The id that a crashed shell or a crashed accelerator reads as.
 inline constexpr const char* kAllOnes = "ffffffffffffffffffffffffffffffff";
 
 struct Hwmon {
@@ -22,7 +22,7 @@ struct Hwmon {
   std::map<std::string, long> sensors;  // temp1_input in millidegrees, power1_input in microwatts
 };
 
-// The counters of aer_dev_*: name and count, without the totals.
+// Counters of aer_dev_*: name and count, without the totals.
 struct AerCounters {
   std::map<std::string, std::uint64_t> correctable, nonfatal, fatal;
 };
@@ -43,10 +43,10 @@ struct PciFunction {
 struct Clock {
   unsigned high_khz = 312500, low_khz = 156250;
   bool locked = true, counts_high = false;
-  std::uint64_t command = 0;  // that was written last to userclk_freqcmd
-  unsigned version = 3;       // of the registers, 1 on early cards
-  // Ports of later revisions have a feature device: with the attribute `frequency` of the OFS kernel, or with registers
-  // alone, as mainline Linux has it (uio_dfl).
+  std::uint64_t command = 0;  // the last value written to userclk_freqcmd
+  unsigned version = 3;       // version of the registers, 1 on early cards
+  // Ports of later revisions have a feature device: with the attribute `frequency` of the OFS kernel, or only with
+  // registers, as in mainline Linux (uio_dfl).
   bool has_driver = true;
   unsigned feature_revision = 0;  // 1: Agilex
 };
@@ -58,10 +58,10 @@ struct Port {
   unsigned power_state = 0;  // 1 AP1, 2 AP2, 6 AP6
   bool ap1_event = false, ap2_event = false, ltr = false;
   unsigned revision = 0;  // userclk_* exist in revision 0, a feature device for the clock in later ones
-  // How often it has been disabled; the kernel counts, and enables the port when nothing is left.
+  // How often the port has been disabled; the kernel counts, and enables the port at 0.
   unsigned disabled = 0;
-  bool released = false;  // by FME_PORT_RELEASE
-  // FME_PORT_ASSIGN gave it back: it has no driver until dfl-pci is bound to the card anew.
+  bool released = false;  // released by FME_PORT_RELEASE
+  // FME_PORT_ASSIGN has returned the port: it has no driver until dfl-pci is bound to the card anew.
   bool lacks_driver = false;
   Clock clock;
   unsigned regions = 1;  // 2 with signal tap
@@ -85,7 +85,7 @@ struct Bmc {
   std::string root_entry_hash;  // empty: none is programmed
 };
 
-// What the driver dfl-pci shows of a card.
+// A card as the driver dfl-pci shows it.
 struct Dfl {
   std::optional<std::string> interface_id;  // 32 hex digits; none: compat_id gives ENOENT everywhere
   std::uint64_t bitstream_id = 0, bitstream_metadata = 0;
@@ -94,12 +94,12 @@ struct Dfl {
   Manager manager;
   std::vector<Hwmon> hwmon;  // dfl_fme_thermal, dfl_fme_power
   std::optional<Bmc> bmc;
-  unsigned error_interrupts = 1;  // of the FME, and of each port
+  unsigned error_interrupts = 1;  // number of interrupts of the FME, and of each port
   bool programming = false;       // the FME's lock is held
   bool shell_gone = false;        // the folder fpga_region is missing although the driver is bound
 };
 
-// What the drivers xclmgmt and xocl show of an Alveo card: functions 0 and 1.
+// An Alveo card as the drivers xclmgmt and xocl show it: functions 0 and 1.
 struct Xrt {
   std::string vbnv, rom_uuid, serial;
   std::uint64_t timestamp = 0;
@@ -116,12 +116,12 @@ struct Soc {
   Manager manager{"Xilinx ZynqMP FPGA Manager", "operating", ""};
   std::string device = "firmware:zynqmp-firmware:pcap";  // its platform device
   bool vendor_kernel = true;                             // has firmware and flags
-  std::string firmware;                                  // that was written last
+  std::string firmware;                                  // the last name written
   unsigned flags = 0;
 };
 
 struct Card {
-  std::string address;  // of the first function; an SoC has the name of its device
+  std::string address;  // address of the first function, or the device name of an SoC
   int numa_node = 0;
   std::vector<PciFunction> functions;  // virtual ones exist from sriov_numvfs on
   unsigned virtual_functions = 0, total_virtual_functions = 0;
@@ -129,17 +129,17 @@ struct Card {
   std::optional<Dfl> dfl;
   std::optional<Xrt> xrt;
   std::optional<Soc> soc;
-  // The numbers that the kernel gives in the order in which drivers find devices: "fme" -> N, "port/0" -> M.
+  // Numbers that the kernel assigns in the order in which drivers find devices: "fme" -> N, "port/0" -> M.
   std::map<std::string, unsigned> numbers;
 
   unsigned number(const std::string& key) const { return numbers.at(key); }
-  // Those that exist: virtual ones that are off are left out.
+  // Returns the functions that exist, without virtual functions that are turned off.
   std::vector<PciFunction*> present();
   PciFunction* function(const std::string& of);
   Port* port(unsigned id);
 };
 
-// Values of cards.
+// Ids of cards.
 inline constexpr const char* kNlb0 = "d8424dc4a4a3c413f89e433683f9040b";
 inline constexpr const char* kNlb3 = "f7df405cbd7acf7222f144b0b93acd18";
 inline constexpr const char* kN3000Afu = "9aeffe5f84570612c000c9660d824272";
@@ -151,7 +151,7 @@ inline constexpr const char* kN6001Interface = "ce3139c959cf528ca27751c50829797a
 Card n3000(const std::string& address = "0000:3b:00.0", int numa_node = 0);
 // 8086:0b2b, one port.
 Card d5005(const std::string& address = "0000:af:00.0", int numa_node = 1);
-// A card with the most ports that a DFL card may have, each with its PR region. No product is known to have them.
+// A card with as many ports as a DFL card may have, each with its PR region. No known product has so many.
 Card four_ports(const std::string& address = "0000:5e:00.0", int numa_node = 0);
 // An OFS card: 8086:bcce with FME, PR region and a port without accelerator; 8086:bccf at .5 .6 .7 on vfio-pci.
 Card n6001(const std::string& address = "0000:b1:00.0", int numa_node = 1);
@@ -160,12 +160,12 @@ Card u250(const std::string& address = "0000:65:00.0", int numa_node = 0);
 // A Kria SoM: class/fpga_manager only.
 Card kria();
 
-// Can have a virtual function for each of its ports, at .1 and so on, which no driver but dfl-pci takes by itself.
+// Lets the card have a virtual function for each of its ports, at .1 and so on, which only dfl-pci binds by itself.
 Card with_virtual_functions(Card card);
-// Its shell has crashed: every id reads as ones.
+// Makes the shell of the card crash: every id reads as ones.
 Card wedged(Card card);
 
-// By name, as in "n3000@0000:3b:00.0"; throws std::invalid_argument.
+// Returns a card by name, as in "n3000@0000:3b:00.0"; throws std::invalid_argument.
 Card described(const std::string& text);
 
 }  // namespace cardcage::fake_fpga

@@ -8,7 +8,7 @@
 namespace cardcage::fake_fpga {
 namespace {
 
-// The words after the command. A missing one is an error.
+// The words after the command. A missing word is an error.
 class Words {
  public:
   explicit Words(std::vector<std::string> words) : words_(std::move(words)) {}

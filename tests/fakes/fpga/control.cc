@@ -67,7 +67,7 @@ ControlSocket::ControlSocket(FakeFpgas& fpgas)
 ControlSocket::~ControlSocket() {
   ::eventfd_write(stop_.get(), 1);
   server_.join();
-  fpgas_.release();  // ends commands that wait
+  fpgas_.release();  // ends waiting commands
   for (std::thread& connection : connections_) connection.join();
   std::error_code ignored;
   fs::remove(path_, ignored);
@@ -84,7 +84,7 @@ void ControlSocket::serve() {
   }
 }
 
-// A request is words that end with a zero each, up to the end of what is sent.
+// A request is a sequence of words, each terminated by a zero, up to the end of the stream.
 void ControlSocket::respond(UniqueFd connection) {
   const std::string request = read_all(connection);
   std::vector<std::string> words;

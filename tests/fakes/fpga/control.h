@@ -1,4 +1,4 @@
-// Commands of words to served cards, and the unix socket that takes them from other processes.
+// Executes commands on served cards, and takes them from other processes through a unix socket.
 #pragma once
 
 #include <filesystem>
@@ -12,15 +12,15 @@
 
 namespace cardcage::fake_fpga {
 
-// What the command prints. Throws std::exception with what is wrong with it.
+// Runs the command, and returns its output. Throws std::exception with its fault.
 std::string execute(FakeFpgas& fpgas, const std::vector<std::string>& words);
-// One line for each command.
+// Returns one line for each command.
 std::string usage();
 
-// <root>.sock, beside the mount.
+// Returns <root>.sock, beside the mount.
 std::filesystem::path socket_of(const std::filesystem::path& root);
 
-// Serves execute() while it lives; a command that takes its time keeps no other waiting.
+// Serves execute() during its lifetime; a slow command does not block others.
 class ControlSocket {
  public:
   explicit ControlSocket(FakeFpgas& fpgas);
@@ -40,9 +40,9 @@ class ControlSocket {
 
 struct Outcome {
   bool ok = false;
-  std::string text;  // what it prints, or what is wrong
+  std::string text;  // the output, or the error
 };
-// Throws std::system_error if nobody serves the root.
+// Sends a command to the server of the root. Throws std::system_error if there is none.
 Outcome ask(const std::filesystem::path& root, const std::vector<std::string>& words);
 
 // Writes an `xbutil` that acts on the cards below the root: served ones, or a plain tree of write_tree().

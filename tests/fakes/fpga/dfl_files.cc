@@ -15,7 +15,7 @@ constexpr unsigned kPowerAp6 = 6;
 
 std::string hex(std::uint64_t value) { return fmt::format("0x{:x}\n", value); }
 
-// The registers that are cleared by writing what they hold.
+// Makes the write function of a register that is cleared by writing its own value.
 std::function<int(std::string_view)> cleared_by_value(std::uint64_t& errors) {
   return [&errors](std::string_view text) {
     const auto value = kernel_number(text);
@@ -34,7 +34,7 @@ int clear_port_errors(Port& port, std::string_view text) {
   return 0;
 }
 
-// As kstrtobool() reads it.
+// Parses like kstrtobool().
 std::optional<bool> kernel_bool(std::string_view text) {
   if (text.starts_with('1') || text.starts_with('y') || text.starts_with('Y') || text.starts_with("on")) return true;
   if (text.starts_with('0') || text.starts_with('n') || text.starts_with('N') || text.starts_with("of")) return false;
@@ -78,8 +78,8 @@ void add_port_errors(Tree& tree, const std::string& folder, Port& port) {
             fmt::format("0x{:016x}{:016x}\n", port.malformed_high, port.malformed_low));
 }
 
-// The registers of the first user clocks. The PLL's own registers, behind userclk_freqcmd, are not modelled: a command
-// is acknowledged with its sequence number.
+// Adds the registers of the first user clocks. The PLL's own registers, behind userclk_freqcmd, are not modelled: a
+// command is only acknowledged with its sequence number.
 void add_clock_registers(Tree& tree, const std::string& folder, Clock& clock) {
   constexpr std::uint64_t kLocked = 1ull << 60, kSequence = 3ull << 48, kHigh = 1ull << 32;
   const auto set = [](std::string_view text, const std::function<void(std::uint64_t)>& take) {
@@ -102,13 +102,13 @@ void add_clock_registers(Tree& tree, const std::string& folder, Clock& clock) {
                                                  (clock.counts_high ? clock.high_khz : clock.low_khz) / 10));
 }
 
-// The divisor of a counter: high and low times, or none.
+// Returns the divisor of a counter: the sum of its high and low times, or 1 if it is bypassed.
 unsigned divisor_of(std::uint32_t counter) {
   constexpr std::uint32_t kBypass = 1u << 16;
   return (counter & kBypass) != 0 ? 1 : (counter >> 8 & 0xff) + (counter & 0xff);
 }
 
-// As the driver intel-dfl-iopll takes a struct pll_config.
+// Takes a struct pll_config like the driver intel-dfl-iopll.
 int set_frequency(Clock& clock, std::string_view bytes) {
   struct {
     std::uint32_t khz, m, n, c1, c0, filter, charge_pump, ripple_cap;
@@ -262,7 +262,7 @@ void add_hwmon(Tree& tree, const std::string& device, unsigned number, Hwmon& hw
     Entry& file = tree.file(folder + "/" + name, fmt::format("{}\n", value));
     if (hwmon.name != "dfl_fme_power" || (name != "power1_max" && name != "power1_crit")) continue;
     file.mode = 0644;
-    // The hardware has whole watts, up to 127.
+    // The hardware stores whole watts, up to 127.
     file.write = [&value](std::string_view text) {
       constexpr long kMicro = 1000000, kMost = 0x7f;
       const auto wanted = kernel_number(text);

@@ -48,7 +48,7 @@ FuseServer::Reply number(std::uint32_t value) {
   return {0, std::string(reinterpret_cast<const char*>(&value), sizeof value)};
 }
 
-// A descriptor of another process, from the number of one of its threads.
+// Copies a descriptor of another process, which has this thread.
 UniqueFd descriptor_of(pid_t thread, int fd) {
   std::ifstream status(fmt::format("/proc/{}/status", thread));
   pid_t process = 0;
@@ -104,7 +104,7 @@ FakeFpgas::Answer FakeFpgas::port_ioctl(const Request& request, const NodeKey& k
   }
 }
 
-// Disables and enables the port; one that stays disabled for another reason is not enabled by it.
+// A reset disables and enables the port; it does not enable a port that is disabled for another reason.
 void FakeFpgas::reset(Port& port) { ++port.resets; }
 
 FakeFpgas::Reply FakeFpgas::port_info(const Request& request, const Port& port, std::uint64_t address) const {

@@ -180,7 +180,7 @@ FakeFpgas::Port& FakeFpgas::port_at(const std::string& address, unsigned port) c
 }
 
 void FakeFpgas::record(pid_t caller, std::string what) {
-  constexpr std::size_t kMost = 100000;  // a served fake runs for long
+  constexpr std::size_t kMost = 100000;  // bounded, since a served fake runs for a long time
   if (accesses_.size() < kMost) accesses_.push_back({caller, std::move(what)});
 }
 
@@ -209,7 +209,7 @@ FakeFpgas::Answer FakeFpgas::open(const Request& request, const std::string& pat
   const Entry* entry = tree().find(path);
   if (entry == nullptr) return Reply{ENOENT, ""};
   if (entry->kind == Entry::Kind::kFile) {
-    // sysfs refuses this to root, too.
+    // sysfs refuses such an open even to root.
     const unsigned access = flags & O_ACCMODE;
     const bool writes = access != O_RDONLY, reads = access != O_WRONLY;
     return Reply{(writes && (entry->mode & 0222) == 0) || (reads && (entry->mode & 0444) == 0) ? EACCES : 0, ""};
@@ -218,7 +218,7 @@ FakeFpgas::Answer FakeFpgas::open(const Request& request, const std::string& pat
     record(request.caller, "open " + fs::path(path).filename().native());
     if (entry->function.empty()) return Reply{};
     const NodeKey group{entry->function, std::nullopt};
-    const int error = begin_use(group, true);  // a group is opened once
+    const int error = begin_use(group, true);  // only one process can open a group
     if (error == 0) handles_[request.handle] = group;
     return Reply{error, ""};
   }
@@ -279,7 +279,7 @@ FakeFpgas::Answer FakeFpgas::write(const Request& request, const std::string& pa
   const std::lock_guard lock(mutex_);
   record(request.caller, fmt::format("write {}: {}", path, text.substr(0, text.find('\n'))));
   const Entry* entry = tree().find(path);
-  // The kernel waits for who has the device open.
+  // The kernel waits until the device is closed.
   const std::string address = text.substr(0, text.find('\n'));
   if (path == "sys/bus/pci/drivers/vfio-pci/unbind" && uses_[{address, std::nullopt}].count > 0) {
     waiting_.push_back({address, request, [this, path, text] { return write_now(path, text); }});

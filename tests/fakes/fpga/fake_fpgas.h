@@ -1,5 +1,5 @@
-// FPGA cards in a mounted /sys and /dev with the kernel's answers: errnos at read(2), errors that only their own value
-// clears, O_EXCL, the ioctls of DFL, programming that takes its time, drivers that are bound and unbound.
+// FPGA cards in a mounted /sys and /dev that respond like the kernel: errnos at read(2), errors that only their own
+// value clears, O_EXCL, the ioctls of DFL, slow programming, drivers that are bound and unbound.
 //
 // Source: drivers/fpga/dfl.c, dfl-fme-main.c, dfl-fme-pr.c, dfl-fme-mgr.c, dfl-afu-main.c, dfl-afu-error.c,
 // fpga-region.c, fpga-mgr.c; include/uapi/linux/fpga-dfl.h; drivers/base/bus.c and drivers/pci/iov.c of Linux.
@@ -24,8 +24,8 @@
 
 namespace cardcage {
 
-// A bitstream's payload, without its header, as the fake's hardware takes it: 16 bytes of the AFU id in the order in
-// which afu_id shows them, then anything.
+// Makes a bitstream's payload, without its header, for the fake's hardware: 16 bytes of the AFU id in the order in
+// which afu_id shows them, then arbitrary bytes.
 std::string fake_payload(const std::string& afu_id, std::size_t size = 64);
 
 class FakeFpgas : private FuseServer::Files {
@@ -34,16 +34,16 @@ class FakeFpgas : private FuseServer::Files {
   using Port = fake_fpga::Port;
 
   struct Options {
-    std::filesystem::path folder;  // to mount at; empty: one of its own
-    std::string node_number;       // major:minor of all nodes, as in their files `dev`
+    std::filesystem::path folder;  // mount point; empty: a folder of its own
+    std::string node_number;       // major:minor of all nodes, also in their files `dev`
     // Kernels before 5.10 let a node be opened once; later ones share it unless O_EXCL is given.
     bool single_open = false;
     // A PR that fails leaves the port disabled until dfl-pci is bound anew: fpga_region_program_fpga() does not enable
-    // the bridges, and the port counts. A driver that enables it again: false.
+    // the bridges, and the port counts. False: the driver enables the port again.
     bool failure_keeps_port_disabled = true;
-    // The place of the files that `firmware` of an fpga_manager names; empty: every name is found.
+    // Folder of the files that `firmware` of an fpga_manager names; empty: every name is found.
     std::filesystem::path firmware;
-    // The kernel keeps names and modes so long, as it does for sysfs: for tests in which none change.
+    // Time for which the kernel caches names and modes, like those of sysfs: for tests in which none change.
     std::chrono::seconds names_kept{0};
   };
   struct Failure {
@@ -61,17 +61,17 @@ class FakeFpgas : private FuseServer::Files {
   FakeFpgas(std::vector<Card> cards, Options options);
   FakeFpgas(const FakeFpgas&) = delete;
   FakeFpgas& operator=(const FakeFpgas&) = delete;
-  // Ends what waits.
+  // Ends waiting accesses.
   ~FakeFpgas() override;
 
-  // False where nothing can be mounted.
+  // Returns false if this process may not mount file systems.
   bool mounted() const { return server_->mounted(); }
   std::filesystem::path root() const { return root_; }
   std::filesystem::path sysfs() const { return root_ / "sys"; }
   std::filesystem::path devfs() const { return root_ / "dev"; }
   std::filesystem::path procfs() const { return root_ / "proc"; }
   std::filesystem::path function(const std::string& address) const { return sysfs() / "bus/pci/devices" / address; }
-  // /dev/dfl-port.M and /dev/dfl-fme.N with the numbers that they have now, and the folders in /sys.
+  // Return /dev/dfl-port.M and /dev/dfl-fme.N with their present numbers, and the folders in /sys.
   std::filesystem::path port_node(const std::string& address, unsigned port = 0) const;
   std::filesystem::path fme_node(const std::string& address) const;
   std::filesystem::path port_folder(const std::string& address, unsigned port = 0) const;
@@ -80,7 +80,7 @@ class FakeFpgas : private FuseServer::Files {
   // These throw std::out_of_range if there is no such card.
   Card look(const std::string& address) const;
   std::vector<Card> cards() const;
-  // Changes what is described: everything that has no function here.
+  // Changes the description, for members that have no function of their own here.
   void change(const std::string& address, const std::function<void(Card&)>& change);
   // These also signal the eventfd of *_ERR_SET_IRQ.
   void set_port_errors(const std::string& address, unsigned port, std::uint64_t errors);
@@ -88,29 +88,29 @@ class FakeFpgas : private FuseServer::Files {
   void set_afu_id(const std::string& address, unsigned port, const std::string& afu_id);
   void set_sensor(const std::string& address, const std::string& hwmon, const std::string& sensor, long value);
   void add_card(Card card);
-  // A card that is pulled: what runs on it ends with ENODEV.
+  // Pulls the card: calls that run on it end with ENODEV.
   void remove_card(const std::string& address);
-  // As a reboot may: the numbers of regions, nodes and IOMMU groups change. No node may be open.
+  // Changes the numbers of regions, nodes and IOMMU groups, like a reboot. No node may be open.
   void renumber();
 
-  // These are what XRT does: loading takes the time of programming, and may fail or hang as it does. The address is
-  // that of the user function. They throw std::runtime_error.
+  // These act like XRT: loading takes the time of programming, and may fail or hang like it. The address is that of the
+  // user function. They throw std::runtime_error.
   void load_xclbin(const std::string& address, const std::string& uuid);
   void reset_xrt(const std::string& address);
 
   void set_programming_time(std::chrono::milliseconds time);
-  // The next programming fails, on whatever card, after its time.
+  // Makes the next programming fail, on any card, after its time.
   void fail_next(const Failure& failure);
   void fail_next() { fail_next(Failure{}); }
-  // Programming that starts from now on does not end before release().
+  // Keeps programmings that start from now on from ending before release().
   void hold();
   void release();
-  // How many are under way.
+  // Returns the number of running programmings.
   std::size_t programming() const;
-  // The payload of the last PR as the hardware got it, padded to four bytes.
+  // Returns the payload of the last PR as the hardware got it, padded to four bytes.
   std::string last_payload() const;
 
-  // How many descriptors of the node are open.
+  // Returns the number of open descriptors of the node.
   unsigned open_count(const std::filesystem::path& node) const;
   std::vector<Access> accesses() const;
   std::vector<std::string> log() const;  // `what` of the accesses
@@ -122,7 +122,7 @@ class FakeFpgas : private FuseServer::Files {
   using Answer = FuseServer::Answer;
   using Clock = std::chrono::steady_clock;
 
-  // A node that is open, or was: by the card's address, for numbers change.
+  // A node that is or was open, by the card's address, because numbers change.
   struct NodeKey {
     std::string address;
     std::optional<unsigned> port;  // none: the FME
@@ -131,15 +131,15 @@ class FakeFpgas : private FuseServer::Files {
   struct NodeUse {
     unsigned count = 0;
     bool exclusive = false;
-    std::map<std::uint64_t, std::uint64_t> mappings;  // of DMA: address on the bus and length
+    std::map<std::uint64_t, std::uint64_t> mappings;  // DMA mappings: address on the bus and length
     UniqueFd error_event;
   };
-  // A programming under way, which ends even if its caller is killed.
+  // A running programming, which ends even if its caller is killed.
   struct Job {
     Request request;
     std::string address;
     std::optional<unsigned> port;  // none: the fpga_manager of an SoC
-    std::string payload;           // or the name of a firmware
+    std::string payload;           // payload, or the name of a firmware
     std::optional<Failure> failure;
     Clock::time_point end;
     bool held = false;
@@ -160,7 +160,7 @@ class FakeFpgas : private FuseServer::Files {
   Answer ioctl(const Request& request, const std::string& path, const FuseServer::Ioctl& call) override;
   void closed(std::uint64_t handle) override;
 
-  // All that follow need the lock.
+  // All following functions need the lock.
   fake_fpga::Tree& tree();
   Card& card_at(const std::string& address) const;
   fake_fpga::Xrt& xrt_at(const std::string& address) const;
@@ -170,7 +170,7 @@ class FakeFpgas : private FuseServer::Files {
   Reply read_now(const std::string& path);
   Reply write_now(const std::string& path, const std::string& text);
   Answer write_firmware(const Request& request, Card& card, const std::string& text);
-  // Runs it now, or when the card is not being programmed any more.
+  // Runs `run` now, or when the programming of the card has ended.
   Answer with_fme_lock(const Request& request, const std::string& address, std::function<Answer()> run);
 
   Answer fme_ioctl(const Request& request, const NodeKey& key, const FuseServer::Ioctl& call);

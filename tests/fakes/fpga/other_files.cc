@@ -95,7 +95,7 @@ void add_soc_files(Tree& tree, Card& card) {
   tree.link("sys/bus/platform/devices/" + soc.device, device);
   tree.file(device + "/modalias", "of:NpcapT(null)Cxlnx,zynqmp-pcap-fpga\n");
   const std::string folder = fmt::format("{}/fpga_manager/fpga{}", device, number);
-  // The device tree's region: it has no compat_id.
+  // The region of the device tree has no compat_id.
   const std::string full = "sys/devices/platform/fpga-full";
   const std::string region = fmt::format("{}/fpga_region/region{}", full, card.number("region/base"));
   tree.file(region + "/compat_id", "").read_error = ENOENT;
@@ -107,7 +107,7 @@ void add_soc_files(Tree& tree, Card& card) {
   firmware.card = &card;
   firmware.takes_firmware = true;
   tree.file(folder + "/flags", fmt::format("{:x}\n", soc.flags), [&soc](std::string_view text) {
-    // Hexadecimal without a prefix, too.
+    // The kernel also takes hexadecimal numbers without a prefix.
     const auto value = kernel_number(text.starts_with("0x") ? std::string(text) : "0x" + std::string(text));
     if (!value) return EINVAL;
     soc.flags = static_cast<unsigned>(*value);

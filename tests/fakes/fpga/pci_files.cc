@@ -36,7 +36,7 @@ Address parsed(const std::string& text) {
   return address;
 }
 
-// The root port above a card, on the bus before.
+// Returns the root port above a card, on the previous bus.
 std::string port_above(const Address& card) { return fmt::format("{:04x}:{:02x}:00.0", card.domain, card.bus - 1); }
 
 template <class Names>
@@ -52,7 +52,7 @@ std::string aer_text(const Names& names, const std::map<std::string, std::uint64
   return text + fmt::format("{} {}\n", total, sum);
 }
 
-// Vendor and device with the low byte first, then zeros.
+// Returns vendor and device with the low byte first, then zeros.
 std::string config_space(const PciFunction& function) {
   constexpr std::size_t kSize = 256;
   std::string bytes(kSize, function.config_lost ? '\xff' : '\0');
@@ -68,7 +68,7 @@ bool matches(const PciFunction& function, const std::string& driver) {
   return (function.driver_override.empty() ? function.native : function.driver_override) == driver;
 }
 
-// The driver starts with the hardware as it finds it.
+// Binds a driver, which starts with the present state of the hardware.
 void start_driver(Card& card, PciFunction& function, const std::string& driver) {
   function.driver = driver;
   if (driver != "dfl-pci" || function.address != card.address || !card.dfl) return;

@@ -1,4 +1,4 @@
-// What takes its time: FME_PORT_PR, and a name written to `firmware`.
+// Programming, which takes time: FME_PORT_PR, and a name written to `firmware`.
 #include <fmt/format.h>
 #include <linux/fpga-dfl.h>
 
@@ -94,7 +94,7 @@ fake_fpga::Xrt& FakeFpgas::xrt_at(const std::string& address) const {
   return *card->xrt;
 }
 
-// In the order of fme_pr(): arguments and memory are looked at before the lock is taken.
+// Follows the order of fme_pr(): arguments and memory are checked before the lock is taken.
 FakeFpgas::Answer FakeFpgas::program(const Request& request, const std::string& address, std::uint64_t argument) {
   dfl_fpga_fme_port_pr call{};
   if (!read_memory(request.caller, argument, &call, sizeof call)) return Reply{EFAULT, ""};
@@ -186,12 +186,12 @@ int FakeFpgas::finish_port(const Job& job, Card& card) {
   }
   manager.state = "operating";
   --port.disabled;
-  // An OFS card shows its accelerators through virtual functions only.
+  // An OFS card shows its accelerators only through virtual functions.
   if (port.afu_id) port.afu_id = hex_of(std::string_view(job.payload).substr(0, kIdBytes));
   return 0;
 }
 
-// The next one that programs the card makes those behind it wait again.
+// Runs waiting accesses in order. One that programs the card makes those behind it wait again.
 void FakeFpgas::run_waiting(const std::string& address) {
   std::vector<Waiting> all = std::exchange(waiting_, {});
   for (Waiting& waiting : all) {

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What of a card gets numbers, in the order in which the kernel gives them.
+// Returns the keys of a card's numbers, in the order in which the kernel assigns them.
 std::vector<std::string> keys_of(const Card& card) {
   std::vector<std::string> keys;
   for (const PciFunction& function : card.functions) keys.push_back("iommu/" + function.address);
@@ -33,7 +33,7 @@ std::vector<std::string> keys_of(const Card& card) {
   return keys;
 }
 
-// The first number of a kind, as cards get them on machines with other devices.
+// Returns the first number of a kind, as on machines with other devices.
 unsigned first_of(const std::string& kind) {
   if (kind == "iommu") return 17;
   if (kind == "render") return 128;
@@ -165,7 +165,7 @@ void write_tree(const fs::path& folder, std::vector<Card> cards, const std::stri
   machine.node_number = node_number;
   for (Card& card : cards) machine.add(std::move(card));
   const Tree tree = lay_out(machine);
-  // A folder sorts before what it has.
+  // A folder sorts before its entries.
   for (const auto& [path, entry] : tree.entries()) {
     const fs::path place = folder / path;
     if (entry.kind == Entry::Kind::kFolder) {

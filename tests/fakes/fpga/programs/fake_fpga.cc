@@ -1,7 +1,7 @@
 // fake-fpga serve ROOT CARD...: serves cards below ROOT until SIGTERM or SIGINT.
 // fake-fpga write FOLDER CARD...: writes them as plain files.
 // fake-fpga bitstream FILE INTERFACE FUNCTION: writes a GBS file that the cards take.
-// fake-fpga ROOT COMMAND...: changes the ones that are served there.
+// fake-fpga ROOT COMMAND...: changes the cards that are served there.
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -51,13 +51,13 @@ int serve(const std::string& root, const std::vector<std::string>& words) {
       cards.push_back(fake_fpga::described(words[i]));
     }
   }
-  // Before the first thread, which would get them otherwise.
+  // Block signals before the first thread starts, which would get them otherwise.
   sigset_t ending;
   ::sigemptyset(&ending);
   ::sigaddset(&ending, SIGTERM);
   ::sigaddset(&ending, SIGINT);
   ::pthread_sigmask(SIG_BLOCK, &ending, nullptr);
-  // One that was killed has left its mount behind.
+  // A server that was killed has left its mount behind.
   struct stat status{};
   if (::stat(options.folder.c_str(), &status) < 0 && errno == ENOTCONN) ::umount2(options.folder.c_str(), MNT_DETACH);
   std::filesystem::create_directories(options.folder);

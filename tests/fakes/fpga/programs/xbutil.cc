@@ -1,4 +1,4 @@
-// The `xbutil` of XRT as far as the module uses it, over fake cards: fake-xbutil ROOT WORDS-OF-XBUTIL...
+// The commands of XRT's `xbutil` that the module uses, for fake cards: fake-xbutil ROOT WORDS-OF-XBUTIL...
 //
 // Source: src/runtime_src/core/tools/xbutil2 and src/runtime_src/core/include/xclbin.h of XRT.
 #include <fmt/format.h>
@@ -54,7 +54,7 @@ void check_fit(const fs::path& device, std::string_view design) {
     throw std::runtime_error("xclbin does not match shell on card: Invalid argument");
 }
 
-// To the one who serves the cards, or into a plain tree.
+// Sends the command to the server of the cards, or writes into a plain tree.
 void act(const fs::path& root, const std::vector<std::string>& words, const fs::path& file, const std::string& text) {
   if (!fs::exists(fake_fpga::socket_of(root))) {
     std::ofstream(file) << text;

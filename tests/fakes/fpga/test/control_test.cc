@@ -1,4 +1,4 @@
-// The programs fake-fpga and xbutil, as the tests of other languages run them.
+// Tests the programs fake-fpga and xbutil, which tests in other languages run.
 #include "tests/fakes/fpga/control.h"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-// An xclbin of the U250 shell: its header only.
+// Returns the header of an xclbin for the U250 shell.
 std::string xclbin(const std::string& vbnv = "xilinx_u250_gen3x16_xdma_shell_4_1") {
   std::string bytes(456, '\0');
   bytes.replace(0, 7, "xclbin2");

@@ -14,21 +14,21 @@ namespace cardcage::kernel_rules {
 namespace {
 
 constexpr unsigned kPage = 4096;
-constexpr unsigned long kNowhere = 16;  // an address that no process has
+constexpr unsigned long kNowhere = 16;  // an address without memory in any process
 
 std::string line_of(const fs::path& file) {
   const std::string text = read_file(file).text;
   return text.substr(0, text.find('\n'));
 }
 
-// The entry of the folder whose name starts so. Throws if there is none.
+// Returns the entry of the folder whose name begins with the prefix. Throws if there is none.
 fs::path entry(const fs::path& folder, const std::string& prefix) {
   for (const auto& each : fs::directory_iterator(folder))
     if (each.path().filename().native().starts_with(prefix)) return each.path();
   throw std::runtime_error("nothing called " + prefix + "* in " + folder.native());
 }
 
-void must(int error) { ASSERT_EQ(error, 0) << "of a call before"; }
+void must(int error) { ASSERT_EQ(error, 0) << "in an earlier call"; }
 
 UniqueFd port(const Card& card, unsigned number = 0) { return open_node(card.port_node(number)); }
 UniqueFd engine(const Card& card) { return open_node(card.engine_node()); }
@@ -45,7 +45,7 @@ void fail_programming(Card& card) {
   card.fail_next();
   ASSERT_EQ(program(card), EIO);
 }
-// A programming whose argument is changed before.
+// Programs the card with a changed argument.
 int program_with(const Card& card, void (*change)(dfl_fpga_fme_port_pr&)) {
   const std::string payload = nlb3();
   dfl_fpga_fme_port_pr pr{.argsz = sizeof pr};
@@ -71,7 +71,7 @@ class Page {
  private:
   void* const start_;
 };
-// Maps a page for DMA, with the argument changed before.
+// Maps a page for DMA with a changed argument.
 int map_with(const Card& card, void (*change)(dfl_fpga_port_dma_map&)) {
   const Page page;
   dfl_fpga_port_dma_map map{.argsz = sizeof map, .user_addr = page.address(), .length = kPage};

@@ -18,13 +18,13 @@ class Card {
  public:
   Card(fs::path sysfs, fs::path devfs, std::string address);
   virtual ~Card() = default;
-  // The next programming ends with a CRC error.
+  // Makes the next programming end with a CRC error.
   virtual void fail_next() = 0;
-  // Programming does not end while it is held.
+  // Keeps programming from ending while it is held.
   virtual void hold(bool held) = 0;
   virtual void set_port_errors(unsigned port, std::uint64_t errors) = 0;
 
-  fs::path function() const;  // these are folders in sysfs
+  fs::path function() const;  // these return folders in sysfs
   fs::path engine() const;
   fs::path port(unsigned number) const;
   fs::path engine_node() const;
@@ -50,7 +50,7 @@ struct Call {
   friend void PrintTo(const Call& call, std::ostream* out) { *out << call.name; }
 };
 std::vector<Call> calls();
-std::vector<Call> calls_of_ports();  // those of calls() that are made on ports
+std::vector<Call> calls_of_ports();  // the entries of calls() for ports
 
 // The text of an attribute, perhaps after some calls, or the errno of reading it.
 struct Attribute {
@@ -72,7 +72,7 @@ struct Wait {
   friend void PrintTo(const Wait& wait, std::ostream* out) { *out << wait.name; }
 };
 std::vector<Wait> waits();
-// Expects of the card what the entry says.
+// Checks the card against the entry.
 void expect_wait(Card& card, const Wait& wait);
 
 }  // namespace cardcage::kernel_rules

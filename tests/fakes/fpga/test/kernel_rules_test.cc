@@ -6,7 +6,7 @@
 namespace cardcage {
 namespace {
 
-// As in tests/qemu/fpga_cards: without interrupts, and with a virtual function for each port.
+// Returns the card of tests/qemu/fpga_cards: without interrupts, and with a virtual function for each port.
 fake_fpga::Card described() {
   fake_fpga::Card card = fake_fpga::with_virtual_functions(fake_fpga::four_ports(kCard));
   card.dfl->error_interrupts = 0;

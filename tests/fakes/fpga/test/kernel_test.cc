@@ -1,5 +1,5 @@
-// The served cards against linux/fpga-dfl.h and the drivers' sources: numbers, sizes, and what kernel_rules.h cannot
-// have, because the cards of tests/qemu lack it.
+// Checks the served cards against linux/fpga-dfl.h and the drivers' sources: numbers, sizes, and features that
+// kernel_rules.h cannot check, because the cards of tests/qemu lack them.
 #include <sys/eventfd.h>
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// FME_PORT_PR and `firmware` against the drivers' sources: how they end, and what waits meanwhile.
+// Checks FME_PORT_PR and `firmware` against the drivers' sources: their results, and the accesses that wait for them.
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -15,7 +15,7 @@ TEST_F(FakeFpgaKernel, ProgrammingChangesTheAcceleratorAndNothingElse) {
   EXPECT_EQ(read_file(port("afu_id", 0)).text, "d8424dc4a4a3c413f89e433683f9040b\n");
   EXPECT_EQ(read_file(manager() / "state").text, "operating\n");
   EXPECT_EQ(read_file(manager() / "status").text, "");
-  // The kernel compares no interface id, and neither does the fake: this one is of another shell.
+  // Neither the kernel nor the fake compares interface ids: this one belongs to another shell.
   EXPECT_EQ(program(0, fake_payload(fake_fpga::kN3000Afu, 61)), 0);
   EXPECT_EQ(read_file(port("afu_id")).text, "9aeffe5f84570612c000c9660d824272\n");
   EXPECT_EQ(fpgas.last_payload().size(), 64u) << "padded to four bytes";

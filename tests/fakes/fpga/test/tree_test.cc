@@ -1,5 +1,6 @@
-// The tree against the kernel's documents and sources, by literal text: drivers/fpga/dfl-fme-main.c, dfl-afu-main.c,
-// dfl-fme-error.c, dfl-afu-error.c, fpga-mgr.c, fpga-region.c and Documentation/ABI/testing/sysfs-bus-pci.
+// Checks the tree against the kernel's documents and sources, by literal text: drivers/fpga/dfl-fme-main.c,
+// dfl-afu-main.c, dfl-fme-error.c, dfl-afu-error.c, fpga-mgr.c, fpga-region.c and
+// Documentation/ABI/testing/sysfs-bus-pci.
 #include "tests/fakes/fpga/tree.h"
 #include "tests/fakes/fpga/test/text_of.h"
 

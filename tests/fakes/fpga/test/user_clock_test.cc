@@ -1,5 +1,5 @@
-// The user clock as the kernel shows it: Documentation/ABI/testing/sysfs-platform-dfl-port and dfl-afu-main.c of Linux,
-// the driver intel-dfl-iopll of the OFS kernel, and the registers as OPAE's user_clk_pgm_uclock.h has them.
+// Checks the user clock against Documentation/ABI/testing/sysfs-platform-dfl-port and dfl-afu-main.c of Linux, the
+// driver intel-dfl-iopll of the OFS kernel, and the registers in OPAE's user_clk_pgm_uclock.h.
 #include "tests/fakes/fpga/test/kernel_fixture.h"
 
 namespace cardcage {
