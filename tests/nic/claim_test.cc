@@ -1,4 +1,4 @@
-// What a container gets of a network device.
+// Tests the nodes, variables and interfaces that a container gets for a network device.
 #include "host/core/file.h"
 #include "tests/nic/nic_fixture.h"
 
@@ -25,7 +25,7 @@ class NicClaim : public NicFixture {
     std::filesystem::create_directories(function / "infiniband/mlx5_0");
     for (const char* node : {"infiniband_verbs/uverbs3", "infiniband_mad/umad3", "infiniband_mad/issm3"})
       tree.file(std::string("sys/class/") + node + "/ibdev", "mlx5_0\n");
-    tree.file("sys/class/infiniband_verbs/uverbs0/ibdev", "mlx5_1\n");  // of another card
+    tree.file("sys/class/infiniband_verbs/uverbs0/ibdev", "mlx5_1\n");  // belongs to another card
   }
   ModuleClaim claim_of(const std::string& uid, const std::vector<std::string>& wanted, const std::string& params = {}) {
     return HardwareFixture::claim_of(uid, wanted, params, "NicConfig");
@@ -94,8 +94,8 @@ TEST_P(NicClaim, FieldsOfVirtualFunctionsAreForThoseAndForClasses) {
   EXPECT_THAT(of_user.error().message, HasSubstr("vf.trust"));
 }
 
-// The values are those that users of the plugin have posted: of a container with two ports on vfio-pci, and of one with
-// an RDMA device.
+// The values are those that users of the plugin have posted, for a container with two ports on vfio-pci and for one
+// with an RDMA device.
 TEST_P(NicClaim, AResourceNamesItsDevicesAsTheSriovDevicePluginDoes) {
   tree.card("0000:02:00.0", "vfio-pci");
   tree.iommu_group("0000:02:00.0", "0");
@@ -167,8 +167,8 @@ TEST_P(NicClaim, EachPortOfAFunctionHasAFileForCniPlugins) {
   EXPECT_FALSE(std::filesystem::exists(file));
 }
 
-// Where the client library of the Network Plumbing group looks (pkg/utils/device-info of
-// network-attachment-definition-client), with the members that it reads.
+// The file has the place and the members that the client library of the Network Plumbing group reads
+// (pkg/utils/device-info of network-attachment-definition-client).
 TEST_P(NicClaim, AResourceLeavesAFileForCniPluginsWhileAPodHasTheDevice) {
   const auto files = tree.root() / "run/k8s.cni.cncf.io/devinfo";
   const auto file = files / "dp/example.com-sriov-0000:41:00.0-device.json";
@@ -176,7 +176,7 @@ TEST_P(NicClaim, AResourceLeavesAFileForCniPluginsWhileAPodHasTheDevice) {
   auto claim = claim_of("u1", {"nic-0000-41-00-0"});
   claim.resource = "example.com/sriov";
   ASSERT_TRUE(prepare(claim));
-  EXPECT_FALSE(std::filesystem::exists(file)) << "nobody reads such files on this node";
+  EXPECT_FALSE(std::filesystem::exists(file)) << "no plugin reads such files on this node";
   std::filesystem::create_directories(files.parent_path());
   add_rdma();
   ASSERT_TRUE(prepare(claim));
@@ -272,7 +272,7 @@ TEST_P(NicClaim, AFunctionThatIsBoundToVfioComesWithItsGroup) {
               ElementsAre("/dev/vhost-net", "/dev/net/tun", "/dev/vfio/23", "/dev/vfio/vfio"));
 }
 
-// Without ACS both ports of a card are in one group.
+// Without ACS both ports of a card are in the same group.
 TEST_P(NicClaim, TwoClaimsDoNotShareAnIommuGroup) {
   const std::string first = "0000:44:00.0", second = "0000:44:00.1";
   for (const std::string& function : {first, second}) {

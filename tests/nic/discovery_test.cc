@@ -1,4 +1,4 @@
-// Which devices a node's cards and interfaces are, and with which attributes.
+// Tests the devices that a node's cards and interfaces become, and their attributes.
 #include "tests/fakes/network_namespace.h"
 #include "tests/nic/nic_fixture.h"
 
@@ -20,7 +20,7 @@ bool flag(const Device& device, const std::string& name) { return std::get<bool>
 
 class NicDiscovery : public NicFixture {
  protected:
-  // A card with two virtual functions, of which the second has no driver.
+  // Adds a card with two virtual functions, of which the second has no driver.
   void with_virtual_functions() {
     tree.card(kCard);
     tree.netdev("enp1s0", kCard);
@@ -215,7 +215,7 @@ TEST_P(NicDiscovery, InterfacesWithADefaultRouteAreNotOffered) {
   EXPECT_THAT(discover()->not_offered, ElementsAre(Pair(kCard, HasSubstr("it has a default route of the node"))));
 }
 
-// Each as iproute2 makes it, and the card below it.
+// iproute2 makes each interface that uses the card.
 TEST_P(NicDiscovery, WhatTheNodeUsesIsNotOffered) {
   const NetworkNamespace node;
   if (!node.works()) GTEST_SKIP() << "no network namespace can be made here";

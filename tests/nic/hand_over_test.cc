@@ -1,5 +1,4 @@
-// An interface goes to a pod and comes back: the module on real network namespaces, with interfaces that iproute2
-// makes.
+// Tests moves of an interface to a pod and back, in real network namespaces with interfaces that iproute2 makes.
 #include "tests/fakes/network_namespace.h"
 #include "tests/fakes/pod_namespace.h"
 #include "tests/nic/nic_fixture.h"
@@ -37,7 +36,7 @@ class NicHandOver : public NicFixture {
   Status detach(const ModuleClaim& claim, const PodNamespace& from) {
     return run(module->detach(claim, from.pod(), soon()));
   }
-  // Everything that was set before the test gave it away.
+  // Returns whether the interface has all settings from before the move.
   bool is_as_before() const {
     return on_node("link show nic0", "mtu 1400") && on_node("link show nic0", "qlen 500") &&
            on_node("link show nic0", "02:00:00:00:00:10") && on_node("link show nic0", "alias rack-3") &&
@@ -320,7 +319,7 @@ TEST_P(NicHandOver, WhatAnEarlierModuleSavedIsRead) {
 }
 
 TEST_P(NicHandOver, WhatFailsHalfWayIsUndone) {
-  // The gateway cannot be reached through the interface.
+  // The gateway is not reachable through the interface.
   ModuleClaim claim = claim_of("u1", R"("interface":{"name":"net1"},"routes":["10.9.0.0/16 via 172.16.0.1"])");
   ASSERT_TRUE(prepare(claim));
   const Status refused = attach(claim, pod);
@@ -392,7 +391,7 @@ class NicRenamed : public NicFixture {
     tree.netdev_attribute("eth7", "address", "02:00:00:00:00:70");
     ASSERT_TRUE(start());
   }
-  // As udev does it, which gives the name to another card then.
+  // Acts like udev, which then gives the name to another card.
   void rename() {
     ASSERT_TRUE(node.ip("link set eth7 name ens1"));
     ASSERT_TRUE(node.ip("link add eth7 address 02:00:00:00:00:71 type veth peer name other7"));

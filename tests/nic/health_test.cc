@@ -1,4 +1,4 @@
-// What is stated about the health of devices.
+// Tests the statements about the health of devices.
 #include "modules/nic/health/declared_causes.h"
 #include "tests/nic/nic_fixture.h"
 
@@ -19,7 +19,7 @@ class NicHealth : public NicFixture {
     link(true, true);
     tree.attribute(kPhysical, "config", "\x15\xb3\x10\x1e");
   }
-  // ip link set up, and a cable.
+  // Sets the link up or down, and its carrier.
   void link(bool up, bool carrier) {
     tree.netdev_attribute("enp65s0", "flags", up ? "0x1003" : "0x1002");
     // The kernel refuses to read the carrier of an interface that is down.
@@ -31,7 +31,7 @@ class NicHealth : public NicFixture {
   void nonfatal_errors(const std::string& count) {
     tree.attribute(kPhysical, "aer_dev_nonfatal", "TLP " + count + "\nTOTAL_ERR_NONFATAL " + count + "\n");
   }
-  // What a look states about the cause: "OK", or the reason and the message.
+  // Returns the statement of a look about the cause: "OK", or the reason and the message.
   std::string stated(const char* about, const std::string& id = kPhysical) {
     reports.clear();
     discover();
@@ -50,7 +50,7 @@ INSTANTIATE_TEST_SUITE_P(Isolation, NicHealth, ::testing::Values(Isolation::kInP
 TEST_P(NicHealth, ALinkThatIsUpIsWell) {
   ASSERT_TRUE(start());
   EXPECT_EQ(stated(cause::kLink), "OK");
-  EXPECT_EQ(stated(cause::kLink), "") << "what is well is stated once";
+  EXPECT_EQ(stated(cause::kLink), "") << "good health is stated once";
 }
 
 TEST_P(NicHealth, AnInterfaceWithoutACableIsDegraded) {
@@ -82,13 +82,13 @@ TEST_P(NicHealth, AnRdmaPortFollowsItsLink) {
   rdma_port("1: DOWN");
   EXPECT_EQ(stated(cause::kRdmaPort), "PortNotActive: mlx5_0 port 1 is DOWN");
   link(false, false);
-  EXPECT_EQ(stated(cause::kRdmaPort), "OK") << "it is down because nobody has turned the interface on";
+  EXPECT_EQ(stated(cause::kRdmaPort), "OK") << "it is down because the interface is not turned on";
 }
 
 TEST_P(NicHealth, ACardThatLeftTheBusTakesItsVirtualFunctionsAlong) {
   tree.attribute(kPhysical, "sriov_numvfs", "1\n");
   tree.card(kVirtual, "mlx5_core");
-  tree.attribute(kVirtual, "config", "\xff\xff\xff\xff");  // as it always is
+  tree.attribute(kVirtual, "config", "\xff\xff\xff\xff");  // as always on virtual functions
   tree.virtual_function(kPhysical, 0, kVirtual);
   ASSERT_TRUE(start());
   EXPECT_EQ(stated(cause::kAccess, kVirtual), "OK");

@@ -1,6 +1,6 @@
 // Compares the functions that imported selectors choose with those that the SR-IOV network device plugin chooses.
-// sriov_plugin.json has a node, and rows with the test or function of the plugin that each was read in. A row whose
-// `here` differs from `chosen` says why.
+// sriov_plugin.json describes a node, and its rows name the test or function of the plugin that they come from. A row
+// whose `here` differs from `chosen` says why.
 #include <boost/json.hpp>
 
 #include "ctl/import_toml.h"
@@ -72,7 +72,7 @@ class ImportedSelectors : public NicFixture {
     }
   }
 
-  // The rules that the import writes. Nothing if it refuses the document.
+  // Returns the rules that the import writes. Nothing if it refuses the document.
   static std::optional<std::vector<ServeConfig>> import_list(const json::array& resources) {
     const std::string document = json::serialize(json::object{{"resourceList", resources}});
     const auto read = read_yaml(document, "config.json");
@@ -87,7 +87,7 @@ class ImportedSelectors : public NicFixture {
     return config->modules.front().serve;
   }
 
-  // The functions that go to the resource: those that its rule is the first to select.
+  // Returns the functions that go to the resource: its rule is the first that selects them.
   Names taken_by(const std::string& resource, const std::vector<ServeConfig>& rules) const {
     Names taken;
     for (const auto& [name, device] : offered) {

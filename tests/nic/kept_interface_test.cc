@@ -1,4 +1,4 @@
-// The state that a claim keeps of its interfaces, also as earlier versions of the module saved it.
+// Tests the state that a claim keeps for its interfaces, also in the formats of earlier versions of the module.
 #include "modules/nic/kept_interface.h"
 
 #include <gmock/gmock.h>

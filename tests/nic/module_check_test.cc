@@ -1,4 +1,4 @@
-// The module keeps the rules of the ABI, with an interface that the test makes.
+// Checks that the module keeps the rules of the ABI, with an interface that the test makes.
 #include <gmock/gmock.h>
 #include <sys/mount.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::IsEmpty;
 
-// The network namespace of a mount of sysfs is that of the thread that mounts it.
+// Mounts sysfs anew: a mount shows the network namespace of the thread that mounts it.
 class OwnSysfs {
  public:
   OwnSysfs()

@@ -1,5 +1,5 @@
-// A move is a transaction: whatever meets one of its steps, the interface is in the pod as asked, or on the node as it
-// was. On real interfaces, and whatever a pod with CAP_NET_ADMIN makes of them.
+// Tests that a move is a transaction: if a step fails or is killed, the interface is either in the pod as requested or
+// on the node as before. Uses real interfaces, which a pod with CAP_NET_ADMIN changes.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <linux/bpf.h>
@@ -30,7 +30,7 @@ class Scene {
  public:
   explicit Scene(const std::string& kind) {
     if (!works()) return;
-    // The kernel would look for duplicates of addresses, and say meanwhile that it does.
+    // Otherwise the kernel looks for duplicates of addresses, and marks them as tentative until then.
     std::ofstream("/proc/sys/net/ipv6/conf/default/accept_dad") << 0;
     const std::string made = kind == "veth" ? "link add nic0 type veth peer name peer1\nlink set peer1 up\n"
                                             : "link add link lower0 name nic0 type macvlan mode bridge\n";
@@ -71,7 +71,7 @@ class Scene {
   void want_mac() { settings_.mac = "02:00:00:00:00:42"; }
   int pod_socket() const { return sandbox_.route_socket->get(); }
   bool pod_ip(const std::string& command) const { return pod_.ip(command); }
-  // The interface on the node as the kernel describes it.
+  // Returns the kernel's description of the interface on the node.
   std::string on_node() const {
     return output_of(
         "ip -d address show dev nic0 | sed '/valid_lft/d; s/ tentative//; s/ nodad//'; "
@@ -79,7 +79,7 @@ class Scene {
         "ip neighbour show dev nic0 nud permanent; ip -o link show | grep -c ': cage'");
   }
   void expect_as_before(const std::string& about) const { EXPECT_EQ(on_node(), before_) << about; }
-  // Under the name that was asked for, with the address.
+  // Returns whether the interface has the requested name and address.
   bool is_in_pod() const { return pod_.ip_says("address show net1", "inet 10.1.2.3/24"); }
   bool is_in_pod_otherwise() const {
     return pod_.ip_says("-o link show", ": cage") || (!is_in_pod() && pod_.ip("link show net1"));
@@ -123,7 +123,7 @@ class NicMove : public ::testing::TestWithParam<std::tuple<const char*, int>> {
 #endif
   }
   static const char* kind() { return std::get<0>(GetParam()); }
-  // Creating an object that exists already is no error.
+  // Returns the interference at the step. EEXIST spares requests for which an existing object is not an error.
   static Interference interference(int step) {
     Interference made{.step = step, .error = std::get<1>(GetParam())};
     if (made.error == EEXIST) made.spares = {RTM_NEWROUTE, RTM_NEWNEIGH, RTM_NEWRULE};
@@ -206,7 +206,7 @@ INSTANTIATE_TEST_SUITE_P(Interfaces, NicMoveBesideUdev,
                          ::testing::Combine(::testing::Values("veth", "macvlan"), ::testing::Values(0)),
                          [](const auto& about) { return std::string(std::get<0>(about.param)); });
 
-// udev gives an interface its names when it hears of it, and the kernel then refuses such a name as the main one.
+// udev gives a new interface alternative names, and the kernel then refuses such a name as the main one.
 TEST_P(NicMoveBesideUdev, AMoveSucceedsIfTheNameBecomesAnAlternativeOneMeanwhile) {
   int met = 0;
   const auto add_name = [&met] {
@@ -230,7 +230,7 @@ TEST_P(NicMoveBesideUdev, AMoveSucceedsIfTheNameBecomesAnAlternativeOneMeanwhile
   EXPECT_LT(step, kMostSteps);
 }
 
-// A program that lets every frame pass.
+// Loads a program that lets every frame pass.
 UniqueFd load_xdp() {
   const std::array<bpf_insn, 2> code{bpf_insn{.code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = XDP_PASS},
                                      bpf_insn{.code = BPF_JMP | BPF_EXIT}};
@@ -269,7 +269,7 @@ class NicMoves : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Interfaces, NicMoves, ::testing::Values("veth", "macvlan"),
                          [](const auto& about) { return std::string(about.param); });
 
-// Moves, kills and tricks of a pod in random order.
+// Runs moves, kills and changes by a pod in random order.
 TEST_P(NicMoves, WhateverHappensItComesBackAsItWas) {
   constexpr int kSequences = 12, kLength = 10;
   constexpr std::array kTricks{"link set %s alias mine",

@@ -1,4 +1,4 @@
-// What the module asks of the kernel, in a network namespace of the test's own.
+// Tests the module's requests to the kernel, in a network namespace of the test's own.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <linux/rtnetlink.h>
@@ -33,7 +33,7 @@ class NicNetlink : public ::testing::Test {
     ASSERT_TRUE(node.ip("link add three type veth peer name four"));
     for (const std::string name : {"lo", "one", "two", "three", "four"})
       ASSERT_TRUE(node.ip("link set " + name + " up"));
-    // The kernel tells carriers when it comes to it, at most once a second.
+    // The kernel reports carriers with a delay, at most once a second.
     ASSERT_TRUE(eventually([this] { return node.ip("-oneline link show | grep -c 'state UP' | grep -qx 4"); }));
     ASSERT_TRUE(node.ip("address add 192.0.2.1/24 dev one"));
     ASSERT_TRUE(node.ip("address add 198.51.100.1/24 dev three"));
@@ -71,7 +71,7 @@ TEST_F(NicNetlink, ReadsMoreRoutesThanOneMessageHolds) {
   EXPECT_THAT(interfaces_with_default_routes(), UnorderedElementsAre("three"));
 }
 
-// The kernel says that a list has changed while it is read, before it has sent all of it.
+// If a list changes while it is read, the kernel reports that before it has sent the whole list.
 TEST_F(NicNetlink, ReadsEachInterfaceOnceWhileOthersComeAndGo) {
   std::string batch;
   for (int i = 0; i < 100; ++i) batch += fmt::format("link add a{} type veth peer name b{}\n", i, i);
@@ -95,7 +95,7 @@ TEST_F(NicNetlink, ReadsEachInterfaceOnceWhileOthersComeAndGo) {
   changes.join();
 }
 
-// A host that polls what it is told to.
+// A host that polls the requested descriptor.
 class PollingHost {
  public:
   PollingHost() {
@@ -151,7 +151,7 @@ TEST_F(NicNetlink, InterfacesOfPodsComeAndGoUnheard) {
   EXPECT_FALSE(watch.take(host.ready()));
 }
 
-// A message as the kernel sends it, to the socket of a watch.
+// A message of the kernel's format to the socket of a watch.
 class LinkMessage {
  public:
   LinkMessage(const std::string& name, unsigned char family, const char* kind) {

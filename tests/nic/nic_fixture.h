@@ -1,4 +1,4 @@
-// The NIC module on described cards, loaded and called as the daemon does it, in either isolation.
+// Loads and calls the NIC module on described cards like the daemon, in either isolation.
 #pragma once
 
 #include "tests/common/hardware_fixture.h"

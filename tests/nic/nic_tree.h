@@ -1,4 +1,4 @@
-// A sysfs with network cards, in the formats of an emulated igb under Linux 6.12.
+// Makes a sysfs with network cards, in the formats of an emulated igb under Linux 6.12.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace cardcage {
 
-// No interface of the machine that runs the test has such an index, so none of its default routes counts.
+// The test machine has no interface with such an index, so its default routes do not count.
 inline constexpr unsigned kFirstIndex = 900'000;
 
 class NicTree : public hardware::KernelTree {
  public:
   NicTree() { std::filesystem::create_directories(sysfs() / "class/net"); }
 
-  // A function of an Intel 82576, in a PCI tree of its own.
+  // Adds a function of an Intel 82576, in a PCI tree of its own.
   void card(const std::string& bus_id, const std::string& driver = "igb",
             const std::string& class_code = "0x020000") const {
     attribute(bus_id, "vendor", "0x8086\n");
@@ -41,7 +41,7 @@ class NicTree : public hardware::KernelTree {
   void netdev_attribute(const std::string& name, const std::string& attribute, const std::string& value) const {
     file(std::filesystem::path("sys/class/net") / name / attribute, value + "\n");
   }
-  // As if it were moved to another namespace: its folder at the function stays, and is empty.
+  // Hides the interface as in another namespace: its folder at the function stays, and is empty.
   void move_away(const std::string& name, const std::string& bus_id) const {
     std::filesystem::remove_all(sysfs() / "class/net" / name);
     std::filesystem::remove_all(root() / function(bus_id) / "net" / name);

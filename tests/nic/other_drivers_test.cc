@@ -1,5 +1,5 @@
-// Parameters that were written for dranet and dra-driver-sriov: what they do here, and where they are refused.
-// other_drivers.json has documents of both projects, with the file of the project that each was read in.
+// Tests parameters that were written for dranet and dra-driver-sriov: their effects, and their errors.
+// other_drivers.json has documents of both projects, with the file of the project that each comes from.
 #include <boost/json.hpp>
 
 #include "host/core/file.h"
@@ -37,7 +37,7 @@ class OtherDrivers : public NicFixture {
     tree.iommu_group(kFunction, "23");
     ASSERT_TRUE(start({{"interfaces", Texts{"nic*"}}}));
   }
-  // The claim with this document alone, or why its parameters are refused.
+  // Returns the claim with only this document, or why its parameters are refused.
   Result<ModuleClaim> claim_with(const json::object& row) {
     const bool is_function = row.contains("device");
     ModuleClaim made = claim("u1", {});
@@ -59,7 +59,7 @@ class OtherDrivers : public NicFixture {
     claimed = std::move(*made);
     return prepare(claimed);
   }
-  // "route show table 100: default via 10.1.2.1": what a command of ip(8) prints in the pod.
+  // Expects lines such as "route show table 100: default via 10.1.2.1": a command of ip(8), and its output in the pod.
   void expect_in_pod(const Texts& lines) {
     const PodNamespace pod;
     const Status attached = run(module->attach(claimed, pod.pod(), soon()));

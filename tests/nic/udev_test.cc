@@ -1,4 +1,4 @@
-// The NIC module beside udev, whose database is in the files that systemd-udevd 252 of Debian 12 wrote for a virtual
+// Tests the NIC module beside udev, with the database files that systemd-udevd 252 of Debian 12 wrote for a virtual
 // function of an emulated igb.
 #include "modules/nic/udev.h"
 
@@ -26,7 +26,7 @@ E:ID_NET_NAME=ens1v0
 )";
 const std::string kInitialized = "I:15265924\n", kRenaming = "E:ID_RENAMING=1\n", kEnd = "V:1\n";
 
-// /run/udev of a node.
+// The folder /run/udev of a node.
 class UdevFolder {
  public:
   explicit UdevFolder(std::filesystem::path path) : path_(std::move(path)) {

@@ -1,4 +1,4 @@
-// Changes of virtual functions in the journal of a claim.
+// Tests changes of virtual functions in the journal of a claim.
 #include "modules/nic/vf_change.h"
 
 #include <gmock/gmock.h>
@@ -37,7 +37,7 @@ TEST(NicVfChange, ALineOfTheJournalHasWhatWasThereBefore) {
   EXPECT_TRUE(read->needs_rebind());
 }
 
-// The journals of claims have such lines from before there were GUIDs.
+// Journals from before the support of GUIDs have such lines.
 TEST(NicVfChange, ALineWithoutGuidsIsRead) {
   const std::string line = "vf 0000:01:10.0 0000:01:00.0 3 02:00:00:00:00:01 7 2 0 1 1 10 100 1 3";
   const auto read = change_from(line);
