@@ -12,7 +12,7 @@ from tier import Tier
 
 CARDS = Path(__file__).parent / "fpga_cards"
 KBUILD = {"Kbuild": CARDS / "Kbuild"}
-# Memory for the BARs of cards, which the kernel must not use itself.
+# Memory for the BARs of cards, which memmap= keeps from the kernel.
 BARS, BARS_SIZE = 0x30000000, "16M"
 CORE = ["fpga-mgr", "fpga-bridge", "fpga-region"]
 DRIVERS = ["dfl", "dfl-fme", "dfl-fme-mgr", "dfl-fme-br", "dfl-fme-region", "dfl-afu", "dfl-pci"]

@@ -1,4 +1,4 @@
-// Virtual functions of cards that the kernel's own drivers have: with dfl-pci, and through VFIO.
+// Tests virtual functions of cards on the kernel's own drivers: with dfl-pci, and through VFIO.
 #include <linux/vfio.h>
 
 #include <array>
@@ -36,7 +36,8 @@ class VfioUser {
     if (call(container_, VFIO_SET_IOMMU, VFIO_TYPE1_IOMMU) != 0) return;
     device_ = UniqueFd(::ioctl(group_.get(), VFIO_GROUP_GET_DEVICE_FD, bus_id.c_str()));
   }
-  // The id of the function at this place of BAR 0, as afu_id would show it; empty if the device was not opened.
+  // Returns the id of the function at this offset of BAR 0, as afu_id would show it; empty if the device was not
+  // opened.
   std::string function(std::uint64_t place = 0) const {
     vfio_region_info bar{.argsz = sizeof bar, .index = VFIO_PCI_BAR0_REGION_INDEX};
     std::array<std::uint64_t, 2> id{};
@@ -59,7 +60,7 @@ class FpgaFunctions : public FpgaMachine {
     for (const DeviceNode& node : prepared.allocations.front().device_nodes) nodes.push_back(node.path);
     return nodes;
   }
-  // Mainline Linux makes virtual functions of released ports only.
+  // Releases the port first, since mainline Linux makes virtual functions only of released ports.
   void make_function(const std::string& card, int port) const {
     release_port(card, port);
     write_to(folder_of(card) / "sriov_numvfs", "1");
@@ -67,7 +68,7 @@ class FpgaFunctions : public FpgaMachine {
 };
 INSTANTIATE_TEST_SUITE_P(Isolation, FpgaFunctions, ::testing::Values(Isolation::kProcess), name_of_isolation);
 
-// Virtual functions read as ones where others have their vendor and device.
+// The vendor and device of virtual functions read as ones.
 TEST_P(FpgaFunctions, APortOnAVirtualFunctionHasItsNumberAndTheShellOfTheCard) {
   make_function(kFourPorts, 2);
   const Device port = device("fpga-0000-02-00-1-p2");

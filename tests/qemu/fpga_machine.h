@@ -1,6 +1,6 @@
-// The FPGA module on the cards of tests/qemu/fpga_cards, which the kernel's own drivers have: an N3000 at 0000:01:00.0,
-// a card with four ports at 0000:02:00.0, an N6001 at 0000:41:00.0 of node 1, each with an IOMMU group of its own; and
-// an FPGA manager.
+// Runs the FPGA module on the cards of tests/qemu/fpga_cards with the kernel's own drivers: an N3000 at 0000:01:00.0, a
+// card with four ports at 0000:02:00.0, an N6001 at 0000:41:00.0 of node 1, each with an IOMMU group of its own; and an
+// FPGA manager.
 #pragma once
 
 #include <fcntl.h>
@@ -38,7 +38,7 @@ class FpgaMachine : public FpgaModuleFixture {
   void SetUp() override {
     roots = {.sysfs = "/sys", .procfs = "/proc", .devfs = "/dev", .driver = "/"};
     writes->records = std::make_unique<DriverRecords>(folder / "drivers", "this boot");
-    // A card that was pulled and plugged is as after a power cycle.
+    // Pulling and plugging a card acts like a power cycle.
     for (const char* card : {"n3000", "four-ports", "n6001"}) {
       control(card, "fail", "0");
       control(card, "plugged", "0");
@@ -82,7 +82,7 @@ class FpgaMachine : public FpgaModuleFixture {
   std::filesystem::path engine_node(const std::string& bus_id) const {
     return std::filesystem::path("/dev") / card(bus_id).engine.value().node;
   }
-  // As the kernel shows it; empty while the port is disabled.
+  // Returns the function that the kernel shows; empty while the port is disabled.
   std::string function_of(const std::string& bus_id, std::size_t port = 0) const {
     return text_of(card(bus_id).ports.at(port).folder / "afu_id");
   }
@@ -93,7 +93,7 @@ class FpgaMachine : public FpgaModuleFixture {
     const UniqueFd engine = open_node(engine_node(bus_id));
     ASSERT_EQ(call_with(engine, DFL_FPGA_FME_PORT_RELEASE, port), 0);
   }
-  // The emulated processor is many times slower than a real one.
+  // Waits longer than usual, because the emulated processor is many times slower than a real one.
   template <class T>
   T wait_for(Task<T> task) {
     return run(std::move(task), std::chrono::seconds(60));

@@ -1,4 +1,4 @@
-// Discovery, claims and releases of the FPGA module on the kernel's own drivers.
+// Tests discovery, claims and releases of the FPGA module on the kernel's own drivers.
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -134,7 +134,7 @@ TEST_P(FpgaMachine, AProgrammingThatNeverEndsTimesOut) {
   EXPECT_THAT(refusal_of(claim_of("u1", {kN3000Port}, R"("bitstream":"nlb0")")), HasSubstr("timed out"));
   EXPECT_EQ(device(kN3000Port).health.reason, "NotProgrammed");
   EXPECT_EQ(manager_state(kN3000), "write complete error");
-  EXPECT_EQ(text_of(card(kN3000).engine.value().manager / "status"), "") << "the hardware has told no error";
+  EXPECT_EQ(text_of(card(kN3000).engine.value().manager / "status"), "") << "the hardware reports no error";
   control("n3000", "hold", "0");
   ModuleClaim repairs = claim_of("u2", {kN3000Port}, R"("bitstream":"nlb0")");
   const auto repaired = prepare_slowly(repairs);
@@ -151,7 +151,7 @@ TEST_P(FpgaMachine, APortThatAProcessHasOpenIsNotTaken) {
   EXPECT_EQ(function_of(kN3000), fake_fpga::kN3000Afu);
 }
 
-// Linux 6.12 crashes if the driver is unbound meanwhile and the descriptor is closed then.
+// Linux 6.12 crashes if the driver is unbound while a descriptor is open, when that is closed.
 TEST_P(FpgaMachine, TheDriverIsNotBoundAnewWhileAPortOrTheEngineIsOpen) {
   add_bitstream("nlb0", fake_fpga::kNlb0);
   control("n3000", "fail", "1");

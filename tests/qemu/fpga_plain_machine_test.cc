@@ -1,5 +1,5 @@
-// The unmodified FPGA drivers of the kernel, on a display whose plain memory has the registers of a card with four
-// ports. The same results as with tests/qemu/fpga_cards show that its access to registers hides nothing.
+// Runs the unmodified FPGA drivers of the kernel on a display whose plain memory has the registers of a card with four
+// ports. Results equal to those with tests/qemu/fpga_cards show that its access to registers does not hide faults.
 #include <gmock/gmock.h>
 #include <sys/mman.h>
 
@@ -26,8 +26,8 @@ constexpr features kFeatures{.ports = kPorts,
                              .function_id = {0xd8424dc4a4a3c413, 0xf89e433683f9040b},
                              .shell = {0x122000200000185, 0x18061410}};
 
-// The memory of the display, which has the registers of a card while it lives. Nothing acts on them, so the end of a
-// reset is never acknowledged.
+// The memory of the display with the registers of a card, for the lifetime of this object. No hardware acts on them, so
+// the end of a reset is never acknowledged.
 class PlainCard {
  public:
   PlainCard() {

@@ -1,4 +1,4 @@
-"""Builds modules that Debian's kernels come without, out of their own sources."""
+"""Builds modules that Debian's kernels lack, from the kernels' own sources."""
 
 import hashlib
 import shutil
@@ -21,14 +21,14 @@ def packages(release: str) -> list[str]:
 
 
 def prepare(folder: Path, release: str) -> None:
-    """Keeps of the packages that are extracted in `folder` what build() uses."""
+    """Prepares the packages that are extracted in `folder` for build()."""
     places = folder / "usr/src"
     [archive] = places.glob("linux-source-*.tar.xz")
     name = archive.name.removesuffix(".tar.xz")
     run("tar", "xJf", archive, "-C", folder, *[f"{name}/{source}" for source in SOURCES])
     archive.unlink()
     (folder / name).rename(folder / "source")
-    # It names the other package at its place of installation.
+    # The Makefile names the other package at its place of installation.
     common = places / f"linux-headers-{release.rpartition('-')[0]}-common"
     (places / f"linux-headers-{release}/Makefile").write_text(f"include {common}/Makefile\n")
 
@@ -48,7 +48,7 @@ def build(folder: Path, name: str, source: str | None, options: list[str], added
     if stamp.exists() and stamp.read_text() == digest.hexdigest():
         return place
     [headers] = (folder / "usr/src").glob("linux-headers-*-amd64")
-    # BTF needs pahole, and is not read here.
+    # BTF would need pahole, and the tests do not use it.
     run("make", "-C", headers, f"M={place}", *options, "CONFIG_DEBUG_INFO_BTF_MODULES=", "modules")
     run("strip", "--strip-debug", *place.glob("*.ko"))
     stamp.write_text(digest.hexdigest())
@@ -56,6 +56,6 @@ def build(folder: Path, name: str, source: str | None, options: list[str], added
 
 
 def copy_changed(file, copy) -> None:
-    """Leaves an equal copy alone, so that make does, too."""
+    """Copies unless the files are equal, so that make does not rebuild unchanged files."""
     if not Path(copy).exists() or Path(copy).read_bytes() != Path(file).read_bytes():
         shutil.copyfile(file, copy)

@@ -24,11 +24,11 @@ import nic
 import udev
 from tier import Tier
 
-SNAPSHOT = "6"  # of what fetch() does: another number fetches anew
+SNAPSHOT = "6"  # version of fetch(): another number fetches anew
 LIMIT = 600  # seconds, for the whole life of the machine
 TIERS = {"nic": nic.TIER, "fpga": fpga.TIER, "fpga_plain": fpga.PLAIN}
-BUILD = "/build"  # the place of what is tested
-SHELL = "/bin/dash"  # that of busybox prefers its own programs
+BUILD = "/build"  # folder of the tested programs
+SHELL = "/bin/dash"  # busybox's shell would prefer busybox's programs
 KEY = "/usr/share/keyrings/debian-archive-keyring.gpg"
 SOURCES = "".join(f"deb [signed-by={KEY}] http://deb.debian.org/debian {suite} main\n" for suite in ("bookworm", "bookworm-backports"))
 INIT = """#!/bin/busybox sh
@@ -58,7 +58,7 @@ def cache() -> Path:
 
 
 def fetch(folder: Path) -> None:
-    """QEMU with the libraries that this machine lacks, and a kernel, below `folder`."""
+    """Fetches QEMU with the libraries that this machine lacks, and a kernel, below `folder`."""
     if (folder / "complete").exists():
         return
     shutil.rmtree(folder, ignore_errors=True)
@@ -122,7 +122,7 @@ class Archive:
         self._add("dev/console", 0o020600, device=(5, 1))
 
     def program(self, path: Path, place: str = "") -> None:
-        """A program or shared object without its symbols, at its own path or another, with the libraries that it needs."""
+        """Adds a program or shared object without its symbols, at its own path or another, with its libraries."""
         with tempfile.NamedTemporaryFile() as stripped:
             subprocess.run(["strip", "-o", stripped.name, path], check=True)
             self.file(place or str(path), Path(stripped.name).read_bytes())
@@ -135,7 +135,7 @@ class Archive:
 
 
 def kernel_modules(folder: Path, names: list[str]) -> list[Path]:
-    """The modules and what they need, in the order of loading."""
+    """Returns the modules and their dependencies, in the order of loading."""
     [base] = (folder / "root/lib/modules").iterdir()
     needs = {}
     for line in (base / "modules.dep").read_text().splitlines():
@@ -166,12 +166,12 @@ def initramfs(folder: Path, tier: Tier, program: Path, pattern: str) -> bytes:
         archive.link(f"usr/bin/{Path(path).name}", str(Path(path).resolve()))
     if tier.udev:
         udev.add(archive, folder / "root")
-    build = program.resolve().parent.parent  # which may lie in /tmp, where the machine mounts another folder
+    build = program.resolve().parent.parent  # it may be in /tmp, where the machine mounts another folder
     for name in (f"bin/{program.name}", "bin/cardcage-worker", "bin/cardcage-access", f"lib/cardcage/modules/{tier.library}"):
         archive.program(build / name, f"{BUILD}/{name}")
     listed = []
     built = {module.name: module for module in tier.build(folder / "build")}
-    # A module that is built replaces the one of Debian.
+    # A built module replaces Debian's.
     of_debian = [built.pop(module.name.removesuffix(".xz"), module) for module in kernel_modules(folder, tier.modules)]
     for module in [*of_debian, *built.values()]:
         name = f"lib/modules/{module.name.removesuffix('.xz')}"
@@ -190,7 +190,7 @@ def command(folder: Path, tier: Tier, work: Path) -> list[str]:
     for node in (0, 1):
         memory += ["-object", f"memory-backend-ram,id=m{node},size=768M", "-numa", f"node,nodeid={node},cpus={node},memdev=m{node}"]
     [kernel] = (root / "boot").glob("vmlinuz-*")
-    # One thread for both processors: with two, one of them misses a wake-up now and then, and sleeps for ever.
+    # One thread for both processors: with two, a processor sometimes misses a wake-up, and sleeps for ever.
     return [f"{root}/usr/bin/qemu-system-x86_64", "-L", f"{root}/usr/share/qemu", "-L", f"{root}/usr/share/seabios", "-L", f"{root}/usr/lib/ipxe/qemu",
             "-machine", "q35", "-accel", "tcg,thread=single", "-cpu", "max", "-smp", "2", *memory, "-nographic", "-no-reboot", "-display", "none",
             "-serial", "stdio", "-monitor", f"unix:{work}/monitor,server,nowait", "-device", "intel-iommu,intremap=on", *tier.devices,
@@ -207,7 +207,7 @@ def monitor(work: Path, line: str) -> None:
 
 
 def boot(folder: Path, tier: Tier, work: Path) -> int:
-    """Shows what the machine prints, and returns the exit status of the program in it."""
+    """Shows the output of the machine, and returns the exit status of the program in it."""
     root = folder / "root"
     environment = {**os.environ, "LD_LIBRARY_PATH": f"{root}/usr/lib/x86_64-linux-gnu:{root}/lib/x86_64-linux-gnu"}
     status = None

@@ -1,4 +1,4 @@
-// What the tests in the emulated machine do to it.
+// Helpers with which tests change the emulated machine.
 #pragma once
 
 #include <gtest/gtest.h>

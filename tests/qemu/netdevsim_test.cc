@@ -1,5 +1,4 @@
-// What the module reads over netlink, on the kernel's simulated cards: they have 64 virtual functions each, and
-// devlink.
+// Tests the module's netlink reads on the kernel's simulated cards, which have 64 virtual functions each, and devlink.
 #include <gmock/gmock.h>
 #include <net/if.h>
 
@@ -70,7 +69,7 @@ TEST_F(Netdevsim, ReadsTheAttributesOf256VirtualFunctions) {
       count += read_virtual_functions(socket, ::if_nametoindex(interface_of(i).c_str())).size();
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
   ASSERT_EQ(count, kRounds * kCards * kVirtual);
-  // No budget is held here: how fast an emulated processor is depends on what else runs.
+  // The time has no limit here, because the speed of an emulated processor depends on the load of the host.
   std::printf("reading the attributes of %d virtual functions: %.2f ms\n", kCards * kVirtual, took.count() / kRounds);
 }
 

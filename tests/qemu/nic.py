@@ -9,9 +9,9 @@ from tier import Tier
 
 
 RDMA_CARD = Path(__file__).parent / "rdma_card"
-# Debian's vfio has no mode without an IOMMU. The other modules of the folder stay Debian's.
+# Debian's vfio lacks the mode without an IOMMU. The other modules of the folder stay Debian's.
 VFIO = ["KCFLAGS=-DCONFIG_VFIO_NOIOMMU=1", "CONFIG_VFIO_IOMMU_TYPE1=", "CONFIG_VFIO_PCI_CORE=", "CONFIG_VFIO_MDEV="]
-# Root ports then tell the numbers of their slots, by which udev names interfaces. ACPI would call each slot 0.
+# Makes root ports tell their slot numbers, by which udev names interfaces. ACPI would call each slot 0.
 SLOTS = ["-global", "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off"]
 
 

@@ -35,7 +35,7 @@ inline std::string driver_of(const std::string& bus_id) {
   return std::filesystem::read_symlink(folder_of(bus_id) / "driver", error).filename();
 }
 
-// The name and the alternative names, a line each.
+// Returns the name and the alternative names, one per line.
 inline std::string names_of(const std::string& bus_id) {
   const std::string name = interface_of(bus_id);
   return name + "\n" + output_of("ip -o link show dev " + name + " | grep -o 'altname [^ \\\\]*' | sort");
@@ -75,9 +75,9 @@ class NicMachine : public HardwareFixture {
   static void make_virtual_functions(int count) {
     write_to(folder_of(kCard) / "sriov_numvfs", std::to_string(count) + "\n");
   }
-  // Waits until udev has done everything that it has heard of.
+  // Waits until udev has handled all events.
   static bool udev_is_done() { return succeeds("udevadm settle"); }
-  // Waits for what the kernel does by itself.
+  // Waits for a change that the kernel makes by itself.
   template <class Done>
   static bool begins(Done done) {
     for (int i = 0; i < 300 && !done(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -87,7 +87,7 @@ class NicMachine : public HardwareFixture {
     return HardwareFixture::claim_of(uid, {name}, params, "NicConfig");
   }
   Instant patiently() const { return clock.now() + std::chrono::seconds(60); }
-  // Asks who runs the machine to do something to its hardware: "device_del igb1".
+  // Asks machine.py to run a command of QEMU's monitor: "device_del igb1".
   static void ask_monitor(const std::string& command) {
     std::ofstream("/dev/ttyS0") << "@monitor " << command << std::endl;
   }

@@ -1,4 +1,4 @@
-// The NIC module on SR-IOV cards that a machine has.
+// Tests the NIC module on the machine's SR-IOV cards.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -95,7 +95,7 @@ TEST_P(NicMachine, AVirtualFunctionComesBackByItselfWhenItsPodEnds) {
   EXPECT_FALSE(succeeds("ip link show " + before + " | grep alias"));
 }
 
-// A reset would make the interface anew.
+// Resets are off, since a reset would make the interface anew.
 TEST_P(NicMachine, AVirtualFunctionThatAPodHasHiddenComesBackWithoutAReset) {
   let_go();
   start({});
@@ -137,7 +137,7 @@ TEST_P(NicMachine, WhatTheNodeUsesIsNotOffered) {
   }
 }
 
-// The bridge br-ex of OVN has no lower link, and its uplink has the datapath as its master.
+// OVN's bridge br-ex has no lower link, and the master of its uplink is the datapath.
 TEST_P(NicMachine, AnUplinkOfOpenVswitchIsNotOffered) {
   {
     OpenVswitch ovs;
@@ -164,7 +164,7 @@ TEST_P(NicMachine, AFunctionIsBoundToVfioAndBack) {
   EXPECT_TRUE(begins([] { return !interface_of(kFirst).empty(); }));
 }
 
-// vfio makes a group for it, whose node has another name than those of other groups.
+// vfio makes a group for the function, whose node is named differently from those of other groups.
 TEST_P(NicMachine, AFunctionWithoutAnIommuIsBoundToVfioIfTheOperatorAllowsIt) {
   const std::filesystem::path mode = "/sys/module/vfio/parameters/enable_unsafe_noiommu_mode";
   ASSERT_FALSE(std::filesystem::exists(folder_of(kBare) / "iommu_group"));
@@ -300,7 +300,7 @@ TEST_P(NicMachine, SoftRoceComesWithItsInterface) {
   EXPECT_THAT(attributes_of(device("nic-0000-41-00-0")), Contains("rdma=false"));
 }
 
-// The last one: the card does not come back.
+// Runs last, because the card does not come back.
 TEST_P(NicMachine, ZACardThatIsPulledOutOfAPodIsGone) {
   PodNamespace pod;
   ModuleClaim claim = claim_of("u1", "nic-0000-41-00-0", R"("interface":{"name":"net1"})");

@@ -1,4 +1,4 @@
-// A switch of Open vSwitch in the kernel, without its daemons: ovs-vswitchd makes the same requests.
+// Makes a switch of Open vSwitch in the kernel, without its daemons: ovs-vswitchd makes the same requests.
 //
 // Source: include/uapi/linux/openvswitch.h and genetlink.h of the kernel.
 #pragma once
@@ -15,7 +15,7 @@ namespace cardcage {
 
 class OpenVswitch {
  public:
-  // ovs-vswitchd calls it ovs-system, whatever bridges there are. Throws std::system_error, as all functions here.
+  // ovs-vswitchd's datapath is called ovs-system, whatever its bridges. All functions here throw std::system_error.
   explicit OpenVswitch(std::string name = "ovs-system") : name_(std::move(name)) {
     execute(OVS_DATAPATH_FAMILY, OVS_DP_CMD_NEW, [this](nlmsghdr& message) {
       mnl_attr_put_strz(&message, OVS_DP_ATTR_NAME, name_.c_str());

@@ -1,4 +1,4 @@
-// RDMA devices and InfiniBand, with the kernel's cores of both and the parts of a card that rdma_card.c stands for.
+// Tests RDMA devices and InfiniBand with the kernel's cores of both, and rdma_card.c in place of a card.
 #include "tests/qemu/nic_machine.h"
 
 namespace cardcage {
@@ -8,14 +8,14 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
-// The kernel's rtnetlink with the InfiniBand interface of rdma_card.c.
+// Uses the kernel's rtnetlink with the InfiniBand interface of rdma_card.c.
 class InfiniBandCard : public NicMachine {
  protected:
   ~InfiniBandCard() override { write_to(kParameter, "\n"); }
   void SetUp() override {
     NicMachine::SetUp();
     write_to(kParameter, kCard + "\n");
-    // udev renames it, and of the interfaces of a card the module takes the first.
+    // udev renames the interface, and the module uses the first interface of a card, in the order of names.
     ASSERT_TRUE(udev_is_done());
     const std::string types = "/sys/bus/pci/devices/" + kCard + "/net/*/type";
     ASSERT_TRUE(succeeds("ip link set $(basename $(dirname $(grep -lx 32 " + types + "))) name aib0"));
@@ -67,7 +67,7 @@ TEST_P(InfiniBandCard, ModeRdmaReadsItsGuidsAtBothEnds) {
   EXPECT_NE(index_of(interface_of(kFirst)), meanwhile);
 }
 
-// The kernel's RDMA core with a device of rdma_card.c, each of whose devices is in one namespace.
+// Uses the kernel's RDMA core with a device of rdma_card.c, in the mode in which each device is in one namespace.
 class ExclusiveRdma : public NicMachine {
  protected:
   ~ExclusiveRdma() override {
@@ -80,7 +80,7 @@ class ExclusiveRdma : public NicMachine {
     write_to(kParameter, kFirst + "\n");
     ASSERT_THAT(attributes_of(device(kFirstName)), AllOf(Contains("rdma=true"), Contains("rdmaDevice=card0")));
   }
-  // The kernel takes a mode once the namespaces of pods have ended.
+  // Waits, because the kernel accepts a mode only after the namespaces of pods have ended.
   static bool is_mode(const std::string& mode) {
     return begins([&mode] { return succeeds("rdma system set netns " + mode); });
   }
@@ -138,7 +138,7 @@ TEST_P(ExclusiveRdma, TheDeviceComesBackWhenItsPodEnds) {
   expect_released(claim);
 }
 
-// The address is of a network that the interface cannot reach.
+// The route's gateway is in a network that the interface cannot reach.
 TEST_P(ExclusiveRdma, AMoveThatFailsLeavesTheDeviceOnTheNode) {
   const PodNamespace pod, other;
   ModuleClaim claim = claim_of("u1", kFirstName, R"("routes":["10.9.0.0/16 via 10.1.2.1"])");
@@ -153,7 +153,7 @@ TEST_P(ExclusiveRdma, AMoveThatFailsLeavesTheDeviceOnTheNode) {
   expect_released(second);
 }
 
-// A device of a lower number went away: this one gets its number, and the container has the node of the old one.
+// A device with a lower number went away. This device gets its number, but the container has the node of the old one.
 TEST_P(ExclusiveRdma, ADeviceWhoseNodesChangeIsNotGiven) {
   write_to(kParameter, "\n");
   const std::string other = interface_of(kOther);

@@ -1,4 +1,4 @@
-"""The parts of the emulated machine in which the suites differ."""
+"""The parts of the emulated machine that differ between the suites."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from pathlib import Path
 @dataclass(frozen=True)
 class Tier:
     library: str  # the module of Cardcage that is tested
-    modules: list[str]  # those of Debian's kernel, and what they need
-    build: Callable[[Path], list[Path]]  # makes further ones in the folder of kernel_build.py; in the order of loading
-    parameters: dict[str, str]  # of further modules, by name
-    programs: list[str]  # besides busybox, whose own ones know less
-    devices: list[str]  # QEMU's
-    arguments: str  # of the kernel
+    modules: list[str]  # modules of Debian's kernel; their dependencies are added
+    build: Callable[[Path], list[Path]]  # builds further modules in kernel_build.py's folder, in the order of loading
+    parameters: dict[str, str]  # parameters of further modules, by name
+    programs: list[str]  # programs besides busybox, where busybox's versions lack features
+    devices: list[str]  # options of QEMU
+    arguments: str  # arguments for the kernel
     udev: bool = False  # systemd-udevd runs, and names interfaces

@@ -14,5 +14,5 @@ def add(archive, root: Path) -> None:
     for pattern in ("lib/udev/rules.d/*", "lib/systemd/network/*.link"):
         for file in root.glob(pattern):
             archive.file(str(file.relative_to(root)), file.read_bytes(), 0o644)
-    # Addresses that udev makes up are made of it.
+    # udev derives generated addresses from the machine id.
     archive.file("etc/machine-id", b"0123456789abcdef0123456789abcdef\n", 0o644)

@@ -1,4 +1,4 @@
-// The NIC module beside systemd-udevd of Debian 12, whose link policy names every new interface, and gives it
+// Tests the NIC module beside systemd-udevd of Debian 12, whose link policy names every new interface, and gives it
 // alternative names and an address.
 #include "tests/qemu/nic_machine.h"
 
@@ -9,7 +9,7 @@ using ::testing::HasSubstr;
 
 constexpr const char* kNames = "ens1v0\naltname enp1s0v0\n";
 
-// A rule of the node, which udev follows as long as this lives.
+// A rule of the node, which udev follows during the lifetime of this object.
 class UdevRule {
  public:
   explicit UdevRule(const std::string& rule) {
@@ -28,7 +28,7 @@ class UdevRule {
   const std::filesystem::path kFile = "/run/udev/rules.d/90-test.rules";
 };
 
-// udev has computed the names of an interface when it comes to this rule, and applies them after it.
+// Delays udev after it has computed the names of an interface, and before it applies them.
 constexpr const char* kSlowly = R"(ACTION=="add", SUBSYSTEM=="net", PROGRAM="/bin/sleep 1")";
 
 class UdevMachine : public NicMachine {
@@ -45,7 +45,7 @@ class UdevMachine : public NicMachine {
     EXPECT_EQ(names_of(kFirst), names) << about;
     EXPECT_EQ(mac(), mac_) << about;
   }
-  // Of a claim with an interface net1.
+  // Returns a prepared claim with an interface net1.
   ModuleClaim prepared(const std::string& uid) {
     ModuleClaim claim = claim_of(uid, kFirstName, R"("interface":{"name":"net1"})");
     const auto edits = kept(run(preparing(claim, patiently())), claim);
@@ -65,7 +65,7 @@ class UdevMachine : public NicMachine {
     const Status released = run(module->unprepare(claim, patiently()));
     ASSERT_TRUE(released) << released.error().message;
   }
-  // As when its driver is new: under a name of the kernel, which udev changes.
+  // Makes the interface anew under a name of the kernel, which udev changes.
   static void bind_anew() {
     for (const char* step : {"unbind", "bind"})
       write_to(std::filesystem::path("/sys/bus/pci/drivers/igbvf") / step, kFirst);
@@ -126,7 +126,7 @@ TEST_P(UdevMachine, AnInterfaceThatUdevHasNotNamedYetIsKeptUnderTheNameThatItGet
   expect_names(kNames);
 }
 
-// An administrator has renamed it, which udev respects as long as the interface is the same.
+// udev respects the name of an administrator as long as the interface is the same.
 TEST_P(UdevMachine, AnotherNameSurvivesTheReset) {
   ASSERT_TRUE(succeeds("ip link set ens1v0 name rack3"));
   ASSERT_TRUE(udev_is_done());
@@ -166,7 +166,7 @@ TEST_P(UdevMachine, NamesComeBackThoughUdevHearsOfTheMoveAfterIt) {
   expect_names(kNames);
 }
 
-// It adds names while the interface moves.
+// udev adds names while the interface moves.
 TEST_P(UdevMachine, NamesComeBackWhileUdevIsBusyWithTheInterface) {
   ModuleClaim claim = prepared("u1");
   for (int round = 0; round < 4; ++round) {

@@ -10,12 +10,12 @@
 struct dentry;
 
 enum {
-  WINDOW = 0x400000,  /* of memory, per card */
-  VF_BAR = 0x80000,   /* size, of each virtual function */
+  WINDOW = 0x400000,  /* bytes of memory per card */
+  VF_BAR = 0x80000,   /* size for each virtual function */
   VF_BARS = 0x200000, /* place in the window */
   MOST_VFS = 4,
   MOST_PORTS = 4,
-  FUNCTIONS = 8, /* of a PCI device */
+  FUNCTIONS = 8, /* functions per PCI device */
   CONFIG_SIZE = 4096,
   AFU_ID_SIZE = 16,
 };
@@ -32,10 +32,10 @@ struct card {
   u32 plugged;
 
   /* Set and read by tests. */
-  bool hold;  /* programming does not end */
-  u32 fail;   /* so many programmings fail */
-  u32 words;  /* of the last payload */
-  u32 resets; /* of functions */
+  bool hold;  /* keeps programming from ending */
+  u32 fail;   /* number of programmings that will fail */
+  u32 words;  /* length of the last payload */
+  u32 resets; /* number of function resets */
   u8 payload[AFU_ID_SIZE];
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
-/* The folder of a card in debugfs, with which tests break it, see what it has got, and pull it out. */
+/* The folder of a card in debugfs, through which tests break the card, read what it received, and pull it out. */
 #include <linux/debugfs.h>
 
 #include "card.h"

@@ -19,7 +19,7 @@ enum {
   PORTS = 0x40000,
   PORT_STRIDE = 0x20000,
   BAR_SIZE = 0x100000,
-  /* Places behind a port. */
+  /* Offsets from a port. */
   PORT_ERRORS = 0x1000,
   AFU = 0x10000,
 };
@@ -33,7 +33,7 @@ struct features {
 
 enum feature_type { TYPE_AFU = 1, TYPE_PRIVATE = 3, TYPE_FIU = 4 };
 
-/* A header; the last one of a list has no next one. */
+/* Writes a header; the last header of a list has no next one. */
 static inline void put_header(__u64* bar, unsigned long place, enum feature_type type, __u64 id, __u64 next) {
   bar[place / 8] = (__u64)type << 60 | (__u64)(next == 0) << 40 | next << 16 | id;
 }
@@ -54,7 +54,7 @@ static inline void put_port(__u64* bar, const struct features* features, unsigne
   put_id(bar, port + AFU, features->function_id);
 }
 
-/* `bar` reads as zeros before. */
+/* Fills `bar`, which must contain zeros. */
 static inline void put_features(__u64* bar, const struct features* features) {
   unsigned int i;
   put_header(bar, FME, TYPE_FIU, 0, THERMAL);

@@ -9,7 +9,7 @@
 #include "card.h"
 
 static bool fails;
-static u32 bytes; /* of the last file */
+static u32 bytes; /* size of the last file */
 static unsigned long flags;
 
 static int start_writing(struct fpga_manager* manager, struct fpga_image_info* info, const char* data, size_t size) {

@@ -8,7 +8,7 @@
 enum {
   EXPRESS = 0x40, /* PCI Express capability */
   SRIOV = 0x100,
-  VENDOR_SPECIFIC = 0x160, /* of Intel, which names the BARs that have a list of features */
+  VENDOR_SPECIFIC = 0x160, /* Intel's VSEC, which names the BARs that have a list of features */
   BAR_FLAGS = PCI_BASE_ADDRESS_MEM_TYPE_64 | PCI_BASE_ADDRESS_MEM_PREFETCH,
   EIGHT_LANES_FAST = 0x83, /* 8 lanes at 8 GT/s */
 };
@@ -20,7 +20,7 @@ static u16 get16(const u8* function, int where) { return get_unaligned_le16(func
 u8 vfs_of(const struct card* card) { return card->features.ofs ? 3 : card->features.ports; }
 static u8 first_vf_of(const struct card* card) { return card->features.ofs ? 5 : 1; }
 
-/* Null if the card has no such function now. */
+/* Returns null if the card has no such function now. */
 static u8* function_of(struct card* card, unsigned int number) {
   const u8 *sriov = card->config[0] + SRIOV, first = first_vf_of(card);
   const bool has_vfs = get16(sriov, PCI_SRIOV_CTRL) & PCI_SRIOV_CTRL_VFE;
@@ -68,7 +68,7 @@ static void describe_configuration(struct card* card) {
   if (!card->features.ofs) return;
   put32(first, VENDOR_SPECIFIC, PCI_EXT_CAP_ID_VNDR | 1 << 16);
   put32(first, VENDOR_SPECIFIC + PCI_VNDR_HEADER, 0x43 | 0x10 << 20);
-  put32(first, VENDOR_SPECIFIC + 0x8, 1); /* one list, at the begin of BAR 0 */
+  put32(first, VENDOR_SPECIFIC + 0x8, 1); /* one list, at the beginning of BAR 0 */
 }
 
 static int read_configuration(struct pci_bus* bus, unsigned int number, int where, int size, u32* value) {
@@ -79,7 +79,7 @@ static int read_configuration(struct pci_bus* bus, unsigned int number, int wher
   return PCIBIOS_SUCCESSFUL;
 }
 
-/* Keeps the bits of an address that BARs of the size have: the kernel writes ones to learn the size. */
+/* Keeps only the address bits of a BAR of this size: the kernel writes ones to learn the size. */
 static bool write_bar(u8* function, int bar, u32 size, int where, u32 value) {
   if (where == bar)
     put32(function, bar, (value & ~(size - 1)) | BAR_FLAGS);
@@ -137,7 +137,7 @@ int plug_card(struct card* card) {
   return error;
 }
 
-/* A card that is pulled out: the drivers find out while they are unbound. */
+/* Pulls a card out: the drivers notice it while they are unbound. */
 void unplug_card(struct card* card) {
   struct pci_dev* function = pci_get_slot(card->bus, 0);
   card->plugged = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
-/* The registers of a card: what reading and writing them does.
+/* The registers of a card: the effects of reads and writes.
  *
  * Source: drivers/fpga/dfl.h, dfl-fme-mgr.c, dfl-afu-error.c of Linux. */
 #include <linux/bits.h>
@@ -11,16 +11,16 @@
 #include "card.h"
 
 enum { CRC_ERROR = 0x2, FULL_CREDIT = 0x1ff };
-/* Places behind PROGRAMMING, and bits of its control register. */
+/* Offsets from PROGRAMMING, and bits of its control register. */
 enum { PR_CONTROL = 0x8, PR_STATUS = 0x10, PR_DATA = 0x18, PR_ERROR = 0x20 };
 #define PR_REGION(control) ((control) >> 7 & 7)
 #define PR_START BIT_ULL(12)
 #define PR_COMPLETE BIT_ULL(13)
-#define PR_FAILED BIT_ULL(16) /* of the status */
-/* Ports, and the engine that programs: a reset that is asked for with bit 0 is acknowledged with bit 4. */
+#define PR_FAILED BIT_ULL(16) /* bit of the status register */
+/* Ports and the programming engine: bit 0 requests a reset, and bit 4 acknowledges it. */
 #define RESET BIT_ULL(0)
 #define RESET_DONE BIT_ULL(4)
-#define PORT_OF_VF BIT_ULL(55) /* of the register that tells where a port is */
+#define PORT_OF_VF BIT_ULL(55) /* bit of the register that tells where a port is */
 
 static DEFINE_SPINLOCK(lock);
 
@@ -37,7 +37,7 @@ void describe_registers(struct card* card) {
   }
 }
 
-/* The port whose registers are in the BAR of a virtual function: functions get the released ports in order. */
+/* Finds the port whose registers are in the BAR of a virtual function: functions get the released ports in order. */
 static unsigned long place_in_port(const struct card* card, unsigned long place) {
   unsigned long number = (place - VF_BARS) / VF_BAR;
   for (unsigned int i = 0; i < card->features.ports; ++i)

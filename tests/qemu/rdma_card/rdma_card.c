@@ -57,7 +57,7 @@ static int alloc_ucontext(struct ib_ucontext* context, struct ib_udata* data) { 
 
 static void dealloc_ucontext(struct ib_ucontext* context) {}
 
-/* The core moves only devices of drivers that have this. */
+/* The core moves only devices of drivers with this operation. */
 static void disassociate_ucontext(struct ib_ucontext* context) {}
 
 struct rdma_card_context {
@@ -110,7 +110,7 @@ static int add_card(struct pci_dev* function) {
   return 0;
 }
 
-/* Takes a reference; NULL for an empty line. */
+/* Takes a reference. Returns NULL for an empty line. */
 static struct pci_dev* function_named(const char* value) {
   unsigned int domain, bus, slot, number;
   struct pci_dev* function;
@@ -191,7 +191,7 @@ static void remove_interface(void) {
   the_interface = NULL;
 }
 
-/* Its name comes before those of Ethernet, as if it were the card's only one. */
+/* Gives the interface a name that sorts before those of Ethernet, so that it counts as the card's only one. */
 static int set_interface(const char* value, const struct kernel_param* parameter) {
   struct pci_dev* function = function_named(value);
   struct net_device* interface;
