@@ -298,7 +298,8 @@ void Claims::program(const cage::Call& call, const Target& target, const Entry& 
     throw;
   }
   fences_.remove(device);
-  if (!fence.owed.empty()) fences_.add(device, {.why = before->why, .owed = fence.owed});  // clean() is not through
+  if (!fence.owed.empty())
+    fences_.add(device, {.why = before->why, .owed = fence.owed});  // until clean() has succeeded
   tools_.host.info() << "programmed " << device.id << " with bitstream '" << bitstream.name << "'";
 }
 

@@ -75,7 +75,7 @@ void set_all(NetlinkSocket& socket, std::uint32_t card, std::uint32_t number, co
     } catch (const std::system_error& error) {
       for (std::size_t done = i; done-- > 0;)
         set_virtual_function(socket, card, number, change.attributes[done], change.before);
-      refuse(change.device, std::string("cannot have ") + name_of(change.attributes[i]) + ": its card answers '" +
+      refuse(change.device, std::string("cannot have ") + name_of(change.attributes[i]) + ": its card responds '" +
                                 error.code().message() + "'; leave it out, or choose another card");
     }
 }

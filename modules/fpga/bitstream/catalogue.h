@@ -23,7 +23,7 @@ struct Entry {
   std::string sha256;              // the approved hash of the file: 64 lower-case digits
   Bitstream bitstream;             // the header, completed from the manifest
   std::vector<std::string> nodes;  // the device nodes that containers get with a raw bitstream
-  bool clock_as_is = false;        // it may be loaded though the user clock that it was built for cannot be set
+  bool clock_as_is = false;        // loads although the clock that it was built for cannot be set
   std::uint64_t size = 0;          // bytes in the file
   std::string fault;               // why it cannot be used: subject, cause, remedy; empty: usable
 };

@@ -44,7 +44,7 @@ class NetlinkSocket {
   bool receive(const OnMessage& on_message);
 
  private:
-  // Appends the messages of a dump; returns false if the objects changed meanwhile.
+  // Appends the messages of a dump; returns false if the objects changed during it.
   bool read_dump(std::vector<std::string>& messages);
   void request(std::uint16_t type, int flags, const Build& build, const OnMessage& on_message);
 
