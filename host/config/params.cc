@@ -71,7 +71,7 @@ Result<std::string> to_lines(const OptionDeclaration& field, const json::object&
     const std::string name(member.key());
     const std::string where = field.secret ? "a member" : "'" + printable(name, kQuotedParameter) + "'";
     if (name.empty() || !is_line(name) || name.find('=') != std::string::npos)
-      return fail(Code::kInvalidArgument, "has an object with {}, which is no name", where);
+      return fail(Code::kInvalidArgument, "has an object with {}, which is not a name", where);
     const json::value& value = member.value();
     if (!value.is_string() && !value.is_bool() && !value.is_int64())
       return fail(Code::kInvalidArgument, "has {} under {} of an object, expected a string, an integer or a boolean",

@@ -170,8 +170,8 @@ TEST_F(SchemasTest, AnItemThatIsAnObjectComesAsLines) {
            {R"([{"a":1.5}])",
             "parameter 'routes' has a number under 'a' of an object, expected a string, an integer or a boolean"},
            {R"([{"a":"b\nc"}])", "parameter 'routes' has more than one line under 'a' of an object"},
-           {R"([{"a=b":1}])", "parameter 'routes' has an object with 'a=b', which is no name"},
-           {R"([{"":1}])", "parameter 'routes' has an object with '', which is no name"},
+           {R"([{"a=b":1}])", "parameter 'routes' has an object with 'a=b', which is not a name"},
+           {R"([{"":1}])", "parameter 'routes' has an object with '', which is not a name"},
            {R"([{},{},{},{}])", "parameter 'routes' has 4 entries, expected 0 to 3"}})
     EXPECT_EQ(refusal(R"("routes":)" + given), message);
   EXPECT_EQ(refusal(R"("sharing":{"strategy":[{}]})"),

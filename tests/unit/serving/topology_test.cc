@@ -61,10 +61,11 @@ TEST_F(TopologyTest, ReadsTheStandardAttributesFromSysfs) {
   EXPECT_THAT(device.numa_nodes, testing::ElementsAre(1));
 }
 
+// The root is that of the processor, as k8s.io/dynamic-resource-allocation/deviceattribute has it.
 TEST_F(TopologyTest, ReadsThemInADomainOfFiveDigits) {
   plug("10000:e1:00.0", "../../../devices/pci0000:e0/0000:e0:05.5/pci10000:e0/10000:e0:06.0/10000:e1:00.0", "1\n");
   const Device device = located("10000:e1:00.0");
-  EXPECT_EQ(device.attributes.at(kPcieRootAttribute), AttributeValue(std::string("pci10000:e0")));
+  EXPECT_EQ(device.attributes.at(kPcieRootAttribute), AttributeValue(std::string("pci0000:e0")));
   EXPECT_EQ(device.attributes.at(kPciBusIdAttribute), AttributeValue(std::string("10000:e1:00.0")));
 }
 
