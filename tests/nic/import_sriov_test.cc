@@ -1,6 +1,6 @@
 // Compares the functions that imported selectors choose with those that the SR-IOV network device plugin chooses.
-// sriov_plugin.json describes a node, and its rows name the test or function of the plugin that they come from. A row
-// whose `here` differs from `chosen` says why.
+// sriov_plugin.json describes a node, and its rows name the test or function of the plugin that they come from. The
+// plugin's own code, run on that node, chooses what the rows say. A row whose `here` differs from `chosen` says why.
 #include <boost/json.hpp>
 
 #include "ctl/import_toml.h"
