@@ -146,7 +146,7 @@ class Daemon final : public DaemonView {
   std::unique_ptr<ClaimReader> claims_;
   std::unique_ptr<Drivers> drivers_;
   std::unique_ptr<Resources> resources_;
-  std::unique_ptr<HookFile> hook_file_;
+  std::shared_ptr<HookFile> hook_file_;
   std::unique_ptr<Sandboxes> sandboxes_;
   std::unique_ptr<HookServer> hooks_;
   std::unique_ptr<NriPlugin> nri_;  // null until a module moves devices

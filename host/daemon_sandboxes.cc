@@ -8,7 +8,7 @@ Status Daemon::open_sandboxes() {
   auto program = program_beside("cardcage-hook");
   if (!program) return std::unexpected(program.error());
   const NodeConfig& node = config_.node;
-  hook_file_ = std::make_unique<HookFile>(
+  hook_file_ = std::make_shared<HookFile>(
       core_, clock_,
       HookFile::Places{.program = std::move(*program),
                        .folder = node.hooks_dir.empty() ? node.state_dir / "hooks" : node.hooks_dir,

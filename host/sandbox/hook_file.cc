@@ -38,7 +38,7 @@ Status check_folder(const std::filesystem::path& file) {
 }  // namespace
 
 void HookFile::look() {
-  if (!std::exchange(looking_, true)) spawn(core_, place_once());
+  if (!std::exchange(looking_, true)) spawn(core_, place_once(shared_from_this()));
 }
 
 Task<Status> HookFile::ready(Instant deadline) {
@@ -52,10 +52,14 @@ Task<Status> HookFile::ready(Instant deadline) {
                  places_.folder.native());
 }
 
-Task<void> HookFile::place_once() {
-  const OneShot<Result<Compared>> done(core_);
-  asio::post(disk_, [done, places = places_, equal = equal_] { done.set(place(places, equal)); });
+Task<void> HookFile::place_once(std::shared_ptr<HookFile> self) {
+  const OneShot<Result<Compared>> done(self->core_);
+  asio::post(self->disk_, [done, places = self->places_, equal = self->equal_] { done.set(place(places, equal)); });
   const Result<Compared> placed = co_await done.wait();
+  self->note(placed);
+}
+
+void HookFile::note(const Result<Compared>& placed) {
   Status now;
   if (placed)
     equal_ = *placed;

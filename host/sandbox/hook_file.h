@@ -3,6 +3,7 @@
 
 #include <boost/asio/thread_pool.hpp>
 #include <filesystem>
+#include <memory>
 #include <vector>
 
 #include "host/core/clock.h"
@@ -13,8 +14,9 @@
 
 namespace cardcage {
 
-// [core] A thread of its own reads and writes the file, so that no call waits for the disk.
-class HookFile {
+// [core] A thread of its own reads and writes the file, so that no call waits for the disk. A check that is in progress
+// shares the object with its owner.
+class HookFile : public std::enable_shared_from_this<HookFile> {
  public:
   struct Places {
     std::filesystem::path program;  // source beside the daemon
@@ -44,7 +46,8 @@ class HookFile {
     friend bool operator==(const Compared&, const Compared&) = default;
   };
   static Result<Compared> place(const Places& places, const Compared& equal);
-  Task<void> place_once();
+  static Task<void> place_once(std::shared_ptr<HookFile> self);
+  void note(const Result<Compared>& placed);
   Hook hook_with(std::string name, std::vector<std::string> arguments) const;
 
   asio::io_context& core_;

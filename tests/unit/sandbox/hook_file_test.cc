@@ -67,15 +67,10 @@ class HookFileTest : public ::testing::Test {
   // Installs at the place where it can be executed.
   std::shared_ptr<HookFile> hook_file() { return hook_file(hooks); }
   std::shared_ptr<HookFile> hook_file(const std::filesystem::path& in) {
-    return {new HookFile(core.context(), clock, HookFile::Places{program, in, "/run/cardcage"}),
-            [this](HookFile* file) {
-              core.call([file] {
-                delete file;
-                return true;
-              });
-            }};
+    return std::make_shared<HookFile>(core.context(), clock, HookFile::Places{program, in, "/run/cardcage"});
   }
-  // Checks the program once and returns the result.
+  // Begins a check unless one is in progress. Returns the result of the last check; waits for the first one, and for
+  // one after a failure.
   Status look(HookFile& files) {
     core.call([&] {
       files.look();

@@ -80,13 +80,13 @@ class HookProgramTest : public ::testing::Test {
     });
   }
   Ended run_hook() { return run_hook_in("77aa"); }
-  Ended run_hook(const std::string& state) { return run_hook(files.sandbox_hook("nic.example.com", "u1"), state); }
+  Ended run_hook(const std::string& state) { return run_hook(files->sandbox_hook("nic.example.com", "u1"), state); }
   std::vector<Asked> asked() {
     return core.call([this] { return calls; });
   }
   // Runs the hook as a runtime runs the hook of a CDI file: the program in the daemon's state folder.
   Ended run_hook(const Hook& hook, const std::string& state) {
-    const Status ready = core.run(files.ready(clock.now() + std::chrono::seconds(8)));
+    const Status ready = core.run(files->ready(clock.now() + std::chrono::seconds(8)));
     EXPECT_TRUE(ready) << ready.error().message;
     std::ofstream(run_dir / "state.json") << state;
     std::string command = "exec ";
@@ -107,7 +107,7 @@ class HookProgramTest : public ::testing::Test {
   Hook memory_hook(std::uint64_t bytes) const {
     Edits edits;
     edits.locked_memory = {bytes};
-    files.make_hooks(edits);
+    files->make_hooks(edits);
     return edits.hooks.at(0);
   }
   static ino_t ino_of(const std::string& path) {
@@ -128,7 +128,8 @@ class HookProgramTest : public ::testing::Test {
   PodNamespace pod;
   SystemClock clock;
   LiveCore core;
-  HookFile files{core.context(), clock, {built_program("cardcage-hook"), run_dir / "hooks", run_dir.path()}};
+  const std::shared_ptr<HookFile> files = std::make_shared<HookFile>(
+      core.context(), clock, HookFile::Places{built_program("cardcage-hook"), run_dir / "hooks", run_dir.path()});
   std::unique_ptr<HookServer> server;
   Status answer;
   std::vector<Asked> calls;  // on the core's thread
