@@ -21,7 +21,9 @@ namespace {
 void add_hops(const nlattr& attribute, std::set<std::uint32_t>& found) {
   const auto* const first = static_cast<const char*>(mnl_attr_get_payload(&attribute));
   int left = mnl_attr_get_payload_len(&attribute);
-  for (const auto* hop = reinterpret_cast<const rtnexthop*>(first); RTNH_OK(hop, left);
+  // RTNH_OK reads a hop before it compares its length with the bytes that are left.
+  for (const auto* hop = reinterpret_cast<const rtnexthop*>(first);
+       left >= static_cast<int>(sizeof *hop) && RTNH_OK(hop, left);
        left -= RTNH_ALIGN(hop->rtnh_len), hop = RTNH_NEXT(hop))
     found.insert(static_cast<std::uint32_t>(hop->rtnh_ifindex));
 }
