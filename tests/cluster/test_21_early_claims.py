@@ -56,6 +56,7 @@ def test_the_claims_of_a_pod_are_there_when_the_kubelet_asks(scene, daemon, earl
 
 def test_a_claim_that_was_allocated_anew(scene, daemon, cluster):
     """The first pod of the claim waits for a missing volume, so its claim is read but never prepared."""
+    until(lambda: not cluster.api.items("/apis/resource.k8s.io/v1/resourceclaims"), "earlier tests hold no device", 60)
     never = [{"name": "never", "configMap": {"name": "missing"}}]
     scene.apply(claim("moves"), user("stuck", "moves", mounts=[{"name": "never", "mountPath": "/never"}], volumes=never))
     first = until(lambda: allocated(scene.get("resourceclaims", "moves")), "the claim is allocated", 20)
