@@ -49,6 +49,7 @@ def test_pod_that_cannot_end_is_deleted_by_force(cluster, scene, impatient):
     scene.wait_running("hung")
     [held] = scene.items("resourceclaims")
     uid = held["metadata"]["uid"]
+    time.sleep(1)  # the API server writes its audit log a moment after it responds
     reads, shim = claim_reads(), shim_of("hung")
     os.kill(shim, signal.SIGSTOP)  # the container cannot end now
     try:
