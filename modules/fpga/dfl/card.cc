@@ -75,6 +75,17 @@ bool serves_vfio(const hardware::Node& node, const DflCard& card) {
   });
 }
 
+// Returns the folders in the card's regions: of its ports, of its engine, and others.
+std::vector<fs::path> folders_of(const hardware::Node& node, const std::string& bus_id) {
+  const fs::path regions = hardware::path_of(node.sysfs, bus_id) / "fpga_region";
+  std::vector<fs::path> folders;
+  for (const std::string& region : names_in(regions))
+    for (const std::string& name : names_in(regions / region)) folders.push_back(regions / region / name);
+  return folders;
+}
+
+bool is_port(const fs::path& folder) { return folder.filename().native().starts_with("dfl-port."); }
+
 // Returns nothing for a port whose number cannot be read: another port would be programmed.
 std::optional<DflPort> find_port(const fs::path& folder) {
   const auto number = number_in(folder / "id");
@@ -125,15 +136,12 @@ std::string model_of(const hardware::Node& node, const std::string& bus_id) {
 }
 
 std::optional<DflCard> read_dfl_card(const hardware::Node& node, const std::string& bus_id) {
-  const fs::path regions = hardware::path_of(node.sysfs, bus_id) / "fpga_region";
   DflCard card;
   card.bus_id = bus_id;
-  for (const std::string& region : names_in(regions)) {
-    for (const std::string& name : names_in(regions / region)) {
-      if (name.starts_with("dfl-port."))
-        if (auto port = find_port(regions / region / name)) card.ports.push_back(std::move(*port));
-      if (name.starts_with("dfl-fme.")) card.engine = find_engine(regions / region / name);
-    }
+  for (const fs::path& folder : folders_of(node, bus_id)) {
+    if (is_port(folder))
+      if (auto port = find_port(folder)) card.ports.push_back(std::move(*port));
+    if (folder.filename().native().starts_with("dfl-fme.")) card.engine = find_engine(folder);
   }
   if (card.ports.empty() && !card.engine) return std::nullopt;
   std::ranges::sort(card.ports, {}, &DflPort::number);
@@ -148,11 +156,9 @@ std::optional<DflCard> read_dfl_card(const hardware::Node& node, const std::stri
 }
 
 std::vector<std::string> unnumbered_ports(const hardware::Node& node, const std::string& bus_id) {
-  const fs::path regions = hardware::path_of(node.sysfs, bus_id) / "fpga_region";
   std::vector<std::string> ports;
-  for (const std::string& region : names_in(regions))
-    for (const std::string& name : names_in(regions / region))
-      if (name.starts_with("dfl-port.") && !find_port(regions / region / name)) ports.push_back(name);
+  for (const fs::path& folder : folders_of(node, bus_id))
+    if (is_port(folder) && !find_port(folder)) ports.push_back(folder.filename());
   return ports;
 }
 
