@@ -38,7 +38,8 @@ class ImportedSelectors : public NicFixture {
     table = json::parse(*text).as_object();
     for (const json::value& function : table.at("functions").as_array()) describe(function.as_object());
     ASSERT_TRUE(start());
-    for (const Device& device : discover()->devices) offered.emplace(names_of_functions.at(device.pci_bus_id), device);
+    const SnapshotPtr found = discover();
+    for (const Device& device : found->devices) offered.emplace(names_of_functions.at(device.pci_bus_id), device);
   }
 
   void describe(const json::object& function) {

@@ -80,7 +80,8 @@ INSTANTIATE_TEST_SUITE_P(Isolation, OtherDrivers, ::testing::Values(Isolation::k
 TEST_P(OtherDrivers, DocumentsMeanTheSameOrAreRefusedWithTheirPath) {
   const auto text = read_file(source_folder() / "tests/nic/other_drivers.json", 1'000'000);
   ASSERT_TRUE(text);
-  for (const json::value& value : json::parse(*text).as_array()) {
+  const json::value rows = json::parse(*text);
+  for (const json::value& value : rows.as_array()) {
     const json::object& row = value.as_object();
     SCOPED_TRACE(json::serialize(value));
     const auto edits = prepared(row);
