@@ -93,7 +93,7 @@ TEST_P(ExecScenarios, LongOutputIsCut) {
 
 TEST_P(ExecScenarios, AProgramIsKilledAtItsLimitWhateverItIgnores) {
   ASSERT_TRUE(start_with(
-      "trap '' TERM INT HUP; echo $$ > " + (folder / "pid").native() + "; echo begun; while :; do sleep 1; done",
+      "trap '' TERM INT HUP; echo begun; echo $$ > " + (folder / "pid").native() + "; while :; do sleep 1; done",
       {{"exec_limit", "5s"}}));
   const auto prepared = begin(module->prepare(claim("u1", {"gpu-0"}), soon()));
   const pid_t pid = pid_in("pid");
