@@ -296,6 +296,7 @@ typedef struct cage_command {
   const cage_str *args; const cage_str *env; uint32_t arg_count; uint32_t env_count;
                                    /* without the name; "NAME=value", all but PATH, which the host
                                       sets. At most 1024 each, 128 KiB together */
+  cage_bytes input;                /* its standard input, within these 128 KiB */
 } cage_command;
 enum { CAGE_COMMAND_TIMED_OUT = 1u << 0,  /* it was killed */
        CAGE_COMMAND_CUT = 1u << 1 };      /* `out` or `err` was longer than 1 MiB */
@@ -309,8 +310,8 @@ typedef struct cage_command_result {
 typedef void (*cage_command_ended)(void *user, const cage_command_result *);
 /* run: blocks until the program has ended. OK if it has, whatever its status; `ended` was then
  * called once on this thread, with `user`. Otherwise the host has explained why, and it may have
- * run. The daemon runs it with its own rights, /dev/null as input and no descriptor; when it ends,
- * at the limit or with the instance, what is left of it is killed. On the thread of `call` only. */
+ * run. The daemon runs it with its own rights and no other descriptor; when it ends, at the limit or
+ * with the instance, what is left of it is killed. On the thread of `call` only. */
 typedef struct cage_exec {
   uint32_t struct_size;
   uint32_t reserved;
@@ -320,8 +321,8 @@ typedef struct cage_exec {
 
 #define CAGE_HOST_SERVICE "cage.service/1"  /* cage_host, since 0.3: a claim's helper daemon */
 /* Both block, and belong to the claim of `call`. OK = done; otherwise the host has explained why.
- * start: the daemon runs the command, whose timeout_ms is 0, as cage_exec does, but until the claim
- *   is released: it outlives this process and the daemon, is started again if it exits, and what it
+ * start: the daemon runs the command, without timeout_ms and input, as cage_exec does, but until the
+ *   claim is released: it outlives this process and the daemon, is started again if it exits, and what it
  *   prints goes to the log. It stays in the foreground. If the service runs already with the same
  *   command, nothing happens; with another one, it ends first. `name` is a DNS label.
  * stop: SIGTERM to the program, SIGKILL to all that is left after 5 s. OK if there is none. After

@@ -94,6 +94,11 @@ inline Result<std::string_view> text_of(cage_str text, std::size_t max, std::str
   return std::string_view(text.data, text.size);
 }
 
+// Does the same for bytes.
+inline Result<std::string_view> text_of(cage_bytes bytes, std::size_t max, std::string_view what) {
+  return text_of(cage_str{static_cast<const char*>(bytes.data), bytes.size}, max, what);
+}
+
 template <class T>
 Result<std::span<const T>> items_of(const T* items, std::uint32_t count, std::size_t max, std::string_view what) {
   if (count == 0) return std::span<const T>();

@@ -37,12 +37,15 @@ Result<ExecAsk> copy_command(const cage_command* given) {
   if (!arguments) return std::unexpected(arguments.error());
   auto environment = copy_texts(command->env, command->env_count, "cage_command.env", room);
   if (!environment) return std::unexpected(environment.error());
+  const auto input = text_of(command->input, room, "cage_command.input");
+  if (!input) return std::unexpected(input.error());
   for (const std::string& variable : *environment)
     if (variable.find('=') == 0 || !variable.contains('='))
       return fail(Code::kInvalidArgument, "cage_command.env: '{}' is not NAME=value", printable(variable, kQuoted));
   ask.program = std::move(*program);
   ask.arguments = std::move(*arguments);
   ask.environment = std::move(*environment);
+  ask.input = *input;
   return ask;
 }
 

@@ -39,15 +39,6 @@ Status check_twice(const std::vector<Copy>& list, const Copy& copy, std::string_
   return {};
 }
 
-// The bytes, checked; `what` is for errors.
-Result<std::string> blob_of(cage_bytes blob, std::string_view what) {
-  if (blob.size > kMaxState)
-    return fail(Code::kInvalidArgument, "{} has {} bytes, at most {} are allowed [R7]", what, blob.size, kMaxState);
-  if (blob.size > 0 && blob.data == nullptr)
-    return fail(Code::kInvalidArgument, "{} has {} bytes and no data", what, blob.size);
-  return blob.size == 0 ? std::string() : std::string(static_cast<const char*>(blob.data), blob.size);
-}
-
 }  // namespace
 
 template <class Given, class Copy>
@@ -232,16 +223,16 @@ Status EditsSink::add_proc_text(std::int32_t allocation, cage_str path, cage_str
 }
 
 Status EditsSink::set_state(cage_bytes blob) {
-  auto state = blob_of(blob, "state");
+  const auto state = text_of(blob, kMaxState, "state [R7]");
   if (!state) return std::unexpected(state.error());
-  collected_.state = std::move(*state);
+  collected_.state = *state;
   return {};
 }
 
 Status EditsSink::write_journal(cage_bytes blob) {
-  auto bytes = blob_of(blob, "journal");
+  const auto bytes = text_of(blob, kMaxState, "journal [R7]");
   if (!bytes) return std::unexpected(bytes.error());
-  const auto kept = asks_.ask(number_, JournalAsk(std::move(*bytes)));
+  const auto kept = asks_.ask(number_, JournalAsk(std::string(*bytes)));
   if (!kept) return within(kept.error(), "its journal is not kept");
   return {};
 }

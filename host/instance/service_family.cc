@@ -33,6 +33,8 @@ cage_status start(const cage_host* host, const cage_call* call, cage_str given_n
     if (command->limit.count() != 0)
       return fail(Code::kInvalidArgument, "cage_command.timeout_ms is {}, but a service has no limit: set it to 0",
                   command->limit.count());
+    if (!command->input.empty())
+      return fail(Code::kInvalidArgument, "cage_command.input is given, but a service has no input: pass a file");
     return ServiceStartAsk(std::move(*name), std::move(*command));
   };
   return put(host, call, copy());

@@ -25,6 +25,7 @@ struct ExecAsk {
   std::string program;                              // must be one that the module's configuration allows
   std::vector<std::string> arguments, environment;  // without the program's name; "NAME=value"
   std::chrono::milliseconds limit{0};               // 0 = the deadline of the call
+  std::string input = {};                           // the program's standard input
 };
 struct ExecResult {
   int exit_status = -1, signal = 0;     // -1 if a signal ended it

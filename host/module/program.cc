@@ -1,11 +1,13 @@
 #include "host/module/program.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <array>
 #include <boost/asio/posix/stream_descriptor.hpp>
 
+#include "host/core/file.h"
 #include "host/module/checked_program.h"
 #include "host/module/start_child.h"
 
@@ -80,14 +82,24 @@ Result<UniqueFd> open_pipe(Output& output) {
   return move_above(STDERR_FILENO, std::move(lower));
 }
 
+// A file never blocks its reader, and needs no writer beside the program.
+Result<UniqueFd> file_with(const std::string& input) {
+  UniqueFd file(::memfd_create("cardcage input", MFD_CLOEXEC));
+  if (!file || !write_all(file.get(), input) || ::lseek(file.get(), 0, SEEK_SET) != 0)
+    return fail_errno(errno, "cannot make the input of a program");
+  return move_above(STDERR_FILENO, std::move(file));
+}
+
 Result<Running> start(asio::io_context& core, ProgramCommand command, std::shared_ptr<ControlGroup> group) {
   const auto program = check_program(command.file, command.environment);
   if (!program) return within(program.error(), "cannot start '{}'", command.file.native());
   Running running{nullptr, OneShot<bool>(core), std::make_shared<Output>(core), std::make_shared<Output>(core)};
   const auto out = open_pipe(*running.out), err = open_pipe(*running.err);
   if (!out || !err) return std::unexpected((out ? err : out).error());
+  const auto input = file_with(command.input);
+  if (!input) return std::unexpected(input.error());
   SpawnPlan plan;
-  plan.give_nothing(STDIN_FILENO);
+  plan.give(input->get(), STDIN_FILENO);
   plan.give(out->get(), STDOUT_FILENO);
   plan.give(err->get(), STDERR_FILENO);
   plan.give_none_above(STDERR_FILENO, program->folder());

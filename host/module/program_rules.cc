@@ -26,7 +26,7 @@ ProgramRules::ProgramRules(const ModuleConfig& config, std::filesystem::path dri
 Result<ProgramCommand> ProgramRules::allow(ExecAsk ask) const {
   const auto file = std::ranges::find_if(files_, [&](const auto& path) { return path.filename() == ask.program; });
   if (file == files_.end()) return may_not_run(ask.program);
-  return renew({*file, std::move(ask.arguments), std::move(ask.environment)});
+  return renew({*file, std::move(ask.arguments), std::move(ask.environment), std::move(ask.input)});
 }
 
 Result<ProgramCommand> ProgramRules::renew(ProgramCommand command) const {

@@ -14,6 +14,7 @@ namespace cardcage {
 struct ProgramCommand {
   std::filesystem::path file;
   std::vector<std::string> arguments, environment;  // without the program's name; "NAME=value"
+  std::string input = {};                           // its standard input
   friend bool operator==(const ProgramCommand&, const ProgramCommand&) = default;
 };
 

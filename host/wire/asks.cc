@@ -26,10 +26,12 @@ static void write(const ExecAsk& from, wire::Exec& to) {
   write(from.arguments, *to.mutable_arguments());
   write(from.environment, *to.mutable_environment());
   to.set_limit_ms(from.limit.count());
+  to.set_input(from.input);
 }
 
 static ExecAsk read(const wire::Exec& from) {
-  return {from.program(), read(from.arguments()), read(from.environment()), bounded_milliseconds(from.limit_ms())};
+  return {from.program(), read(from.arguments()), read(from.environment()), bounded_milliseconds(from.limit_ms()),
+          from.input()};
 }
 
 namespace {

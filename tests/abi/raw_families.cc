@@ -17,6 +17,7 @@ std::string text_of(const cage_command& command) {
   std::string text = owned(command.program);
   for (std::uint32_t i = 0; i < command.arg_count; ++i) text += " " + owned(command.args[i]);
   for (std::uint32_t i = 0; i < command.env_count; ++i) text += " | " + owned(command.env[i]);
+  if (command.input.size > 0) text += " < " + owned({static_cast<const char*>(command.input.data), command.input.size});
   return fmt::format("{} | {} ms", text, command.timeout_ms);
 }
 

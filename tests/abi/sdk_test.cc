@@ -206,7 +206,7 @@ TEST_P(Sdk, AShortSleepReturns) {
 TEST_P(Sdk, AProgramRunsAndItsResultArrives) {
   Instance instance(everything(), with());
   EXPECT_EQ(instance.check("run:tool"), CAGE_OK) << instance.explanation;
-  EXPECT_THAT(instance.host.programs, ElementsAre("tool -q all | A=b | 1500 ms"));
+  EXPECT_THAT(instance.host.programs, ElementsAre("tool -q all | A=b < in | 1500 ms"));
   EXPECT_THAT(instance.host.logs, Contains("exit 3 cut 1 late 0: tool"));
   EXPECT_EQ(instance.check("run:absent"), CAGE_NOT_FOUND);
   EXPECT_EQ(instance.explanation, "no such program");

@@ -98,6 +98,7 @@ struct Program {
   std::string name;                                 // "nvidia-smi"
   std::vector<std::string> arguments, environment;  // without the name; "NAME=value", the whole environment
   std::chrono::milliseconds limit{0};               // 0 = until the deadline of the call
+  std::string input = {};                           // standard input; a service has none
 };
 struct ProgramResult {
   std::int32_t exit_status = -1, signal = 0;  // -1 if a signal ended it
@@ -218,6 +219,7 @@ class Host {
       raw.env = environment.data();
       raw.arg_count = static_cast<std::uint32_t>(arguments.size());
       raw.env_count = static_cast<std::uint32_t>(environment.size());
+      raw.input = {program.input.data(), program.input.size()};
     }
     RawCommand(const RawCommand&) = delete;
     RawCommand& operator=(const RawCommand&) = delete;

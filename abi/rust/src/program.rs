@@ -19,6 +19,8 @@ pub struct Program {
     pub environment: Vec<String>,
     /// Zero = until the deadline of the call.
     pub limit: Duration,
+    /// The standard input; a service has none.
+    pub input: Vec<u8>,
 }
 
 #[derive(Clone, Default)]
@@ -100,6 +102,7 @@ fn with_command(
         env: text::first(&environment),
         arg_count: arguments.len() as u32,
         env_count: environment.len() as u32,
+        input: raw::cage_bytes { data: program.input.as_ptr() as *const c_void, size: program.input.len() },
     };
     call.must(run(&command))
 }

@@ -80,6 +80,7 @@ impl Everything {
                 arguments: words(&["-q", "all"]),
                 environment: words(&["A=b"]),
                 limit: Duration::from_millis(1500),
+                input: b"in".to_vec(),
             };
             let ran = self.host.run(call, &program)?;
             self.host.info(format_args!(

@@ -188,7 +188,7 @@ class Everything final : public cage::Module {
     }
     if (device.substr(0, 4) != "run:") return host_.health(device, cage::Health::ok());
     const cage::ProgramResult ran =
-        host_.run(call, {std::string(device.substr(4)), {"-q", "all"}, {"A=b"}, std::chrono::milliseconds(1500)});
+        host_.run(call, {std::string(device.substr(4)), {"-q", "all"}, {"A=b"}, std::chrono::milliseconds(1500), "in"});
     host_.info() << "exit " << ran.exit_status << " cut " << ran.cut << " late " << ran.timed_out << ": " << ran.out;
   }
 

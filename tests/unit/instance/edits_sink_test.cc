@@ -88,7 +88,7 @@ TEST_F(EditsSinkTest, RefusesAJournalThatIsTooLarge) {
   EXPECT_EQ(family->write(table, {large.data(), large.size()}), CAGE_INVALID_ARGUMENT);
   EXPECT_EQ(family->write(table, {nullptr, 1}), CAGE_INVALID_ARGUMENT);
   EXPECT_THAT(journal, IsEmpty());
-  EXPECT_EQ(sink.finish().error().message, "journal has 65537 bytes, at most 65536 are allowed [R7]");
+  EXPECT_EQ(sink.finish().error().message, "journal [R7] has 65537 bytes, at most 65536 are allowed");
 }
 
 TEST_F(EditsSinkTest, CollectsEditsOfTheClaimAndOfEachDevice) {
@@ -252,7 +252,7 @@ TEST_F(EditsSinkTest, BoundsTheStateAndTheSumOfAllEdits) {
   const std::string blob(kMaxState + 1, 'x');
   EXPECT_EQ(table->state(table, {blob.data(), kMaxState}), CAGE_OK);
   EXPECT_EQ(table->state(table, {blob.data(), kMaxState + 1}), CAGE_INVALID_ARGUMENT);
-  EXPECT_EQ(sink.finish().error().message, "state has 65537 bytes, at most 65536 are allowed [R7]");
+  EXPECT_EQ(sink.finish().error().message, "state [R7] has 65537 bytes, at most 65536 are allowed");
   table = sink.open(5, 1);
   const std::string value(32000, 'v');
   cage_status last = CAGE_OK;

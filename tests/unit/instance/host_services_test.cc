@@ -222,12 +222,14 @@ TEST_F(ExecTest, PassesTheCommandOnAndTheResultBack) {
   command.env = environment;
   command.env_count = 1;
   command.timeout_ms = 1500;
+  command.input = {"{}\0", 3};
   answer = ExecResult{.exit_status = 3, .signal = 0, .timed_out = true, .cut = true, .out = "text", .err = ""};
   ASSERT_EQ(run(), CAGE_OK) << context.explanation();
   ASSERT_THAT(programs, SizeIs(1));
   EXPECT_EQ(programs[0].program, "tool");
   EXPECT_THAT(programs[0].arguments, ElementsAre("-q", ""));
   EXPECT_THAT(programs[0].environment, ElementsAre("A=b=c"));
+  EXPECT_EQ(programs[0].input, std::string("{}\0", 3));
   EXPECT_EQ(programs[0].limit, std::chrono::milliseconds(1500));
   ASSERT_THAT(ended, SizeIs(1));
   EXPECT_EQ(ended[0].exit_status, 3);
@@ -257,6 +259,9 @@ TEST_F(ExecTest, RefusesCommandsThatMakeNoSense) {
   command.arg_count = 5000;
   EXPECT_THAT(refusal(), HasSubstr("5000 entries"));
   command.arg_count = 0;
+  command.input = {long_text.data(), long_text.size()};
+  EXPECT_THAT(refusal(), HasSubstr("cage_command.input has 131073 bytes, at most 131072 are allowed"));
+  command.input = {};
   const cage_str no_value[] = {{"HOME", 4}};
   command.env = no_value;
   command.env_count = 1;

@@ -29,9 +29,13 @@ class ProgramsTest : public CoreFixture {
     std::ofstream(folder / "tool") << text << std::flush;
     fs::permissions(folder / "tool", fs::perms(0755));
   }
-  Result<ExecResult> run_program(const std::string& name, Texts arguments = {}, Texts environment = {}) {
+  Result<ExecResult> run_program(const std::string& name, Texts arguments = {}, Texts environment = {},
+                                 std::string input = {}) {
     Programs programs("m", ProgramRules(config, driver_root), [] { return nullptr; });
-    ExecAsk ask{.program = name, .arguments = std::move(arguments), .environment = std::move(environment), .limit = {}};
+    ExecAsk ask{.program = name,
+                .arguments = std::move(arguments),
+                .environment = std::move(environment),
+                .input = std::move(input)};
     return run(programs.run(core, clock, std::move(ask), clock.now() + std::chrono::seconds(10)));
   }
   std::string output(const std::string& name, Texts arguments = {}, Texts environment = {}) {
@@ -51,6 +55,16 @@ class ProgramsTest : public CoreFixture {
 TEST_F(ProgramsTest, AProgramGetsTheVariablesThatItIsGivenAndThePathOfTheDaemon) {
   EXPECT_EQ(output("env", {}, {"CUDA_VISIBLE_DEVICES=0"}), "CUDA_VISIBLE_DEVICES=0\n" + std::string(kPath));
   EXPECT_EQ(output("env", {}, {"PATH=/tmp/evil", "PATH"}), kPath);
+}
+
+TEST_F(ProgramsTest, AProgramReadsItsInputToTheEnd) {
+  write_tool("#!/bin/sh\ntr a-z A-Z\necho end\n");
+  const auto read = run_program("tool", {}, {}, "ipam" + std::string(1 << 17, '.') + "x");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->out, "IPAM" + std::string(1 << 17, '.') + "Xend\n");
+  const auto none = run_program("tool");
+  ASSERT_TRUE(none) << none.error().message;
+  EXPECT_EQ(none->out, "end\n") << "a program without input does not wait for any";
 }
 
 TEST_F(ProgramsTest, AScriptRunsUnderItsOwnPathWithThePathOfTheDaemon) {

@@ -23,8 +23,9 @@ TEST(AsksOnTheWireTest, AJournalAndItsAnswer) {
 
 TEST(AsksOnTheWireTest, AProgramAndItsResult) {
   wire::Ask message;
-  write(ExecAsk("tool", {"-q", ""}, {"A=b"}, std::chrono::milliseconds(1500)), 3, 7, message);
+  write(ExecAsk("tool", {"-q", ""}, {"A=b"}, std::chrono::milliseconds(1500), "in"), 3, 7, message);
   const auto ask = std::get<ExecAsk>(*read(message));
+  EXPECT_EQ(ask.input, "in");
   EXPECT_EQ(ask.program, "tool");
   EXPECT_THAT(ask.arguments, ElementsAre("-q", ""));
   EXPECT_THAT(ask.environment, ElementsAre("A=b"));

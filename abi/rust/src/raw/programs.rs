@@ -14,6 +14,7 @@ pub struct cage_command {
     pub env: *const cage_str,
     pub arg_count: u32,
     pub env_count: u32,
+    pub input: cage_bytes,
 }
 
 #[repr(C)]
