@@ -5,6 +5,7 @@
 #include <chrono>
 #include <exception>
 
+#include "modules/common/attempts.h"
 #include "modules/fpga/dfl/engine.h"
 #include "modules/fpga/inventory.h"
 
@@ -93,18 +94,12 @@ void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edi
 
 // A device that cannot be released does not keep the others. Throws the first error after all were tried.
 void Claims::unprepare(const cage::Call& call, const cage::Claim& claim) {
-  std::exception_ptr first;
+  hardware::Attempts attempts;
   const Duties duties = duties_of(claim);
   note_lent(duties);
-  for (const Duty& duty : duties) {
-    try {
-      release(call, duty, !claim.state().empty());
-    } catch (const cage::Error&) {
-      if (!first) first = std::current_exception();
-    }
-  }
+  for (const Duty& duty : duties) attempts.run([&] { release(call, duty, !claim.state().empty()); });
   tools_.host.rescan();
-  if (first) std::rethrow_exception(first);
+  attempts.finish();
 }
 
 void Claims::pre_start(const cage::Call& call, const cage::Claim& claim) {

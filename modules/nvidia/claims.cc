@@ -4,6 +4,7 @@
 #include <chrono>
 #include <exception>
 
+#include "modules/common/attempts.h"
 #include "modules/common/process.h"
 #include "modules/nvidia/device_nodes.h"
 #include "modules/nvidia/gpu_modes.h"
@@ -275,27 +276,20 @@ void Claims::undo_modes(const cage::Call& call, const Changes& changes) {
   if (!driver_.fault().empty())
     throw cage::Error(CAGE_UNAVAILABLE,
                       "the NVIDIA driver does not respond, and the claim has changed GPUs: " + driver_.fault());
-  std::exception_ptr first;
-  const auto attempt = [&](const auto& step) {
-    try {
-      step();
-    } catch (const cage::Error&) {
-      if (!first) first = std::current_exception();
-    }
-  };
-  for (const std::string& uuid : changes.time_slices) attempt([&] { undo_time_slice(call, uuid); });
+  hardware::Attempts attempts;
+  for (const std::string& uuid : changes.time_slices) attempts.run([&] { undo_time_slice(call, uuid); });
   for (const Changes::ComputeMode& one : changes.compute_modes)
-    attempt([&] {
+    attempts.run([&] {
       if (const SeenGpu* seen = find_to_undo(one.bus_id))
         set_compute_mode(driver_.nvml(), driver_.handle(seen->gpu), seen->gpu, one.before);
     });
   for (const std::string& bus_id : changes.persistent)
-    attempt([&] {
+    attempts.run([&] {
       if (const SeenGpu* seen = find_to_undo(bus_id))
         set_persistent(driver_.nvml(), driver_.handle(seen->gpu), seen->gpu, true);
     });
-  for (const Changes::Partition& partition : changes.partitions) attempt([&] { remove_partition(partition); });
-  if (first) std::rethrow_exception(first);
+  for (const Changes::Partition& partition : changes.partitions) attempts.run([&] { remove_partition(partition); });
+  attempts.finish();
 }
 
 // Null for a lost or removed GPU: its changes have gone with it. Any other fault keeps the change in place.
