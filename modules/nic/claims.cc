@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <exception>
 #include <iterator>
 #include <set>
-#include <sstream>
 
+#include "modules/common/attempts.h"
 #include "modules/common/pci_function.h"
 #include "modules/nic/netdev.h"
 #include "modules/nic/nic.h"
@@ -18,27 +17,6 @@ namespace cardcage::nic {
 namespace {
 
 constexpr std::size_t kMostState = 60'000;  // bytes; the host keeps 64 KiB
-
-// Runs steps independently: a failure of one does not keep the others.
-class Attempts {
- public:
-  template <class Step>
-  void run(const Step& step) {
-    try {
-      step();
-    } catch (const cage::Error&) {
-      if (!first_) first_ = std::current_exception();
-    }
-  }
-  bool failed() const { return first_ != nullptr; }
-  // Throws the first error.
-  void finish() const {
-    if (first_) std::rethrow_exception(first_);
-  }
-
- private:
-  std::exception_ptr first_;
-};
 
 // Returns "NIC_0000_41_00_0". Each device has a variable of its own, because a container may have several devices.
 std::string variable_of(std::string_view device) {
@@ -58,52 +36,54 @@ std::string plugin_variable_of(std::string_view resource) {
   return variable;
 }
 
-std::vector<VfChange> changes_in(const cage::Claim& claim) {
-  std::vector<VfChange> changes;
-  if (claim.other_boot()) return changes;
-  std::istringstream lines{std::string(claim.journal())};
-  for (std::string line; std::getline(lines, line);)
-    if (auto change = change_from(line)) changes.push_back(std::move(*change));
-  return changes;
-}
-
-// Begins a line of the journal with a device whose driver was bound anew.
-constexpr std::string_view kBound = "bound ";
-
-std::set<std::string> bound_in(const cage::Claim& claim) {
-  std::set<std::string> devices;
-  if (claim.other_boot()) return devices;
-  std::istringstream lines{std::string(claim.journal())};
-  for (std::string line; std::getline(lines, line);)
-    if (line.starts_with(kBound)) devices.insert(line.substr(kBound.size()));
-  return devices;
-}
-
-// Returns the PCI functions that were bound to another driver, with their devices.
-std::vector<std::pair<std::string, std::string>> functions_in(const cage::Claim& claim) {
-  std::vector<std::pair<std::string, std::string>> functions;
-  std::istringstream lines{std::string(claim.journal())};
-  for (std::string line; std::getline(lines, line);) {
-    if (change_from(line) || line.starts_with(kBound)) continue;
-    std::istringstream words(line);
-    std::string device, function;
-    if (words >> device >> function) functions.emplace_back(device, function);
-  }
-  return functions;
-}
-
 std::set<std::string> functions_held_by(const cage::Claim& claim) {
   std::set<std::string> held;
   for (const cage::Allocation& allocation : claim.allocations())
     if (const std::string bus_id = bus_id_of(allocation.device()); !bus_id.empty() && !allocation.admin())
       held.insert(bus_id);
-  for (const auto& [device, function] : functions_in(claim)) held.insert(function);
+  for (const auto& [device, function] : journal_of(claim).functions) held.insert(function);
   return held;
+}
+
+std::vector<KeptInterface> saved_interfaces(const cage::Claim& claim) {
+  return interfaces_from(claim.state(), claim.state_version());
 }
 
 // Returns nothing after a reboot, since the node then has all interfaces, under new names.
 std::vector<KeptInterface> interfaces_in(const cage::Claim& claim) {
-  return claim.other_boot() ? std::vector<KeptInterface>() : interfaces_from(claim.state(), claim.state_version());
+  return claim.other_boot() ? std::vector<KeptInterface>() : saved_interfaces(claim);
+}
+
+// Returns the leases that a plugin may still hold. They outlast a reboot.
+std::vector<Lease> leases_in(const cage::Claim& claim) {
+  std::vector<Lease> leases = journal_of(claim).leases;
+  for (const KeptInterface& kept : saved_interfaces(claim))
+    if (kept.lease && std::ranges::find(leases, kept.lease->interface, &Lease::interface) == leases.end())
+      leases.push_back(*kept.lease);
+  return leases;
+}
+
+std::string name_in_pod(const KeptInterface& kept, const Settings& settings) {
+  return settings.name.empty() ? kept.netdev.name : settings.name;
+}
+
+// Returns the settings of the claim, with what an IPAM plugin gave.
+Settings settings_in_pod(const cage::Allocation& allocation, const KeptInterface& kept) {
+  Settings settings = settings_of(allocation);
+  if (!kept.lease) return settings;
+  LeasedNetwork leased = network_of(*kept.lease);
+  std::ranges::move(leased.addresses, std::back_inserter(settings.addresses));
+  std::ranges::move(leased.routes, std::back_inserter(settings.routes));
+  return settings;
+}
+
+std::string state_of(const std::vector<KeptInterface>& interfaces) {
+  std::string state = to_state(interfaces);
+  if (state.size() > kMostState)
+    throw cage::Error(CAGE_FAILED_PRECONDITION,
+                      "the interfaces of the claim have more addresses, routes and neighbours on the node than can be "
+                      "kept for their return; remove some, or claim fewer interfaces at a time");
+  return state;
 }
 
 void require_present(const hardware::Node& node, std::string_view device) {
@@ -161,61 +141,73 @@ void require_own_group(const hardware::Node& node, const std::string& bus_id) {
 
 void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) {
   for (const cage::Allocation& allocation : claim.allocations()) require_present(node_, allocation.device());
-  std::vector<KeptInterface> interfaces = keep_interfaces(call, claim, edits);
-  const std::string state = to_state(interfaces);
-  if (state.size() > kMostState)
-    throw cage::Error(CAGE_FAILED_PRECONDITION,
-                      "the interfaces of the claim have more addresses, routes and neighbours on the node than can be "
-                      "kept for their return; remove some, or claim fewer interfaces at a time");
+  std::vector<KeptInterface> interfaces = keep_interfaces(call, claim);
+  state_of(interfaces);  // before anything changes
   hold_functions(claim);
-  for (const VfChange& earlier : changes_in(claim)) undo(node_, earlier);  // left by an unfinished attempt
+  const Journal before = journal_of(claim);
+  for (const VfChange& earlier : before.changes) undo(node_, earlier);  // left by an unfinished attempt
   const std::vector<VfChange> changes = plan_changes(claim);
   // The journal keeps the functions that an earlier attempt has bound, since they must be restored, too.
   std::string journal(claim.journal());
-  for (const std::string& line : lines_for(claim, changes))
+  for (const std::string& line : lines_for(claim, changes, interfaces))
     if (!journal.contains(line)) journal += line;
   if (journal != claim.journal()) edits.journal(journal);
   for (const VfChange& change : changes) apply(node_, change);
   give_functions(call, claim);
   for (const VfChange& change : changes) {
     // Bind only once, since a pod may use the function by now.
-    if (!change.needs_rebind() || bound_in(claim).contains(change.device)) continue;
+    if (!change.needs_rebind() || before.bound.contains(change.device)) continue;
     bind_anew(call, change.device, interfaces);
-    journal += std::string(kBound) + change.device + "\n";
+    journal += bound_line(change.device);
     edits.journal(journal);
   }
+  lease_addresses(call, claim, before, interfaces);
   for (const cage::Allocation& allocation : claim.allocations())
     add_edits(allocation, claim.resource(), edits.of(allocation));
+  for (const cage::Allocation& allocation : claim.allocations()) add_network(allocation, interfaces, edits);
   for (const cage::Allocation& allocation : claim.allocations())
     device_info_.write(claim.resource(), allocation.device(), rdma_of(allocation.device()));
-  edits.save(state);
+  edits.save(state_of(interfaces));
   lent_.add(std::string(claim.uid()), std::move(interfaces));
 }
 
 // A device that cannot be restored does not keep the others. Throws the first error after all were tried.
 void Claims::unprepare(const cage::Call& call, const cage::Claim& claim) {
-  Attempts attempts;
+  hardware::Attempts attempts;
   for (const cage::Allocation& allocation : claim.allocations())
     device_info_.remove(claim.resource(), allocation.device());
-  const std::vector<VfChange> changes = changes_in(claim);
-  for (const VfChange& change : changes) attempts.run([&] { undo(node_, change); });
+  const Journal journal = journal_of(claim);
+  for (const VfChange& change : journal.changes) attempts.run([&] { undo(node_, change); });
   const std::vector<KeptInterface> interfaces = interfaces_in(claim);
-  const auto functions = functions_in(claim);
   std::set<std::string> given;  // devices that the claim had exclusively
   for (const KeptInterface& kept : interfaces) given.insert(kept.device);
-  for (const auto& [device, function] : functions) given.insert(device);
+  for (const auto& [device, function] : journal.functions) given.insert(device);
   for (const KeptInterface& kept : interfaces) attempts.run([&] { take_back_interface(call, claim, kept); });
   for (const std::string& device : given)
     if (!attempts.failed() && is_reset(device)) attempts.run([&] { reset(call, device, interfaces); });
-  for (const VfChange& change : changes)
+  for (const VfChange& change : journal.changes)
     if (change.needs_rebind() && !attempts.failed() && !(given.contains(change.device) && is_reset(change.device)))
       attempts.run([&] { bind_anew(call, change.device, interfaces); });
-  for (const auto& [device, function] : functions)
+  for (const auto& [device, function] : journal.functions)
     attempts.run([&] { passthrough_.take_back(call, device, function); });
+  // Last, because a pod may use the addresses until its interface is back.
+  for (const Lease& lease : leases_in(claim))
+    if (!attempts.failed()) attempts.run([&] { ipam_.remove(call, claim.uid(), lease); });
   if (!claim.journal().empty() || !claim.state().empty()) host_.rescan();
   attempts.finish();
   lent_.remove(std::string(claim.uid()));
   held_.release(std::string(claim.uid()));
+}
+
+// Plugins have no command that shows a lease, so the addresses of an unfinished attempt are given back first.
+void Claims::lease_addresses(const cage::Call& call, const cage::Claim& claim, const Journal& before,
+                             std::vector<KeptInterface>& interfaces) const {
+  for (KeptInterface& kept : interfaces) {
+    if (!kept.lease || !kept.lease->result.empty()) continue;
+    for (const Lease& earlier : before.leases)
+      if (earlier.interface == kept.lease->interface) ipam_.remove(call, claim.uid(), earlier);
+    ipam_.add(call, claim.uid(), *kept.lease);
+  }
 }
 
 void Claims::take_back_interface(const cage::Call& call, const cage::Claim& claim, const KeptInterface& kept) const {
@@ -269,9 +261,12 @@ std::vector<VfChange> Claims::plan_changes(const cage::Claim& claim) const {
 }
 
 // Returns the lines of the journal: the changes of the claim, which must be undone.
-std::vector<std::string> Claims::lines_for(const cage::Claim& claim, const std::vector<VfChange>& changes) const {
+std::vector<std::string> Claims::lines_for(const cage::Claim& claim, const std::vector<VfChange>& changes,
+                                           const std::vector<KeptInterface>& interfaces) const {
   std::vector<std::string> lines;
-  for (const VfChange& change : changes) lines.push_back(to_line(change) + "\n");
+  for (const VfChange& change : changes) lines.push_back(journal_line(change));
+  for (const KeptInterface& kept : interfaces)
+    if (kept.lease) lines.push_back(journal_line(*kept.lease));
   for (const cage::Allocation& allocation : claim.allocations()) {
     if (settings_of(allocation).mode != Mode::kVfio) continue;
     const std::string bus_id = bus_id_of(allocation.device());
@@ -289,7 +284,7 @@ std::vector<std::string> Claims::lines_for(const cage::Claim& claim, const std::
     for (const Netdev& netdev : netdevs_at(node_.sysfs, hardware::path_of(node_.sysfs, bus_id)))
       require_unused(host_, links, allocation.device(), netdev.name);
     for (const std::string& function : passthrough_.functions_with(bus_id))
-      lines.push_back(std::string(allocation.device()) + " " + function + "\n");
+      lines.push_back(function_line(allocation.device(), function));
   }
   return lines;
 }
@@ -335,9 +330,7 @@ void Claims::give_functions(const cage::Call& call, const cage::Claim& claim) co
   if (changes_drivers) host_.rescan();  // the driver is an attribute of the device
 }
 
-// Reads the interfaces of the claim, and states how they will appear in the pod.
-std::vector<KeptInterface> Claims::keep_interfaces(const cage::Call& call, const cage::Claim& claim,
-                                                   cage::Edits& edits) const {
+std::vector<KeptInterface> Claims::keep_interfaces(const cage::Call& call, const cage::Claim& claim) const {
   if (!claim.resource().empty()) return {};
   const std::vector<KeptInterface> known = interfaces_in(claim);
   std::vector<KeptInterface> interfaces;
@@ -360,21 +353,31 @@ std::vector<KeptInterface> Claims::keep_interfaces(const cage::Call& call, const
                               "fields of the interface out");
       continue;
     }
-    const std::string name = settings.name.empty() ? kept.netdev.name : settings.name;
+    const std::string name = name_in_pod(kept, settings);
     if (!names.insert(name).second)
       throw cage::Error(CAGE_INVALID_ARGUMENT, "two interfaces of the claim would be called '" + name +
                                                    "' in the pod; give one of them another interface.name");
-    cage::NetworkData data{name, {}, settings.mac.empty() ? kept.netdev.mac : settings.mac};
-    for (const Address& address : settings.addresses) data.ips.push_back(to_string(address));
-    if (settings.inherits)
-      for (const std::string& address : inherited(kept.objects).addresses)
-        data.ips.push_back(to_string(address_of(address)));
-    edits.of(allocation).network(data);
     kept.moved_by_runtime = settings.moved_by_runtime;
-    if (kept.moved_by_runtime) edits.of(allocation).net_device(kept.netdev.name, name);
+    if (!settings.ipam_config.empty() && !kept.lease) kept.lease = {.interface = name, .config = settings.ipam_config};
     interfaces.push_back(std::move(kept));
   }
   return interfaces;
+}
+
+// States how the interface will appear in the pod.
+void Claims::add_network(const cage::Allocation& allocation, const std::vector<KeptInterface>& interfaces,
+                         cage::Edits& edits) const {
+  const auto kept = std::ranges::find(interfaces, allocation.device(), &KeptInterface::device);
+  if (kept == interfaces.end()) return;
+  const Settings settings = settings_in_pod(allocation, *kept);
+  const std::string name = name_in_pod(*kept, settings);
+  cage::NetworkData data{name, {}, settings.mac.empty() ? kept->netdev.mac : settings.mac};
+  for (const Address& address : settings.addresses) data.ips.push_back(to_string(address));
+  if (settings.inherits)
+    for (const std::string& address : inherited(kept->objects).addresses)
+      data.ips.push_back(to_string(address_of(address)));
+  edits.of(allocation).network(data);
+  if (kept->moved_by_runtime) edits.of(allocation).net_device(kept->netdev.name, name);
 }
 
 // Returns the interface as an earlier prepare found it, because a pod may have it by now. Without a name the device has
@@ -397,20 +400,20 @@ KeptInterface Claims::keep_interface(const cage::Call& call, const cage::Allocat
 }
 
 void Claims::attach(const cage::Claim& claim, const cage::Pod& pod) const {
-  const std::vector<KeptInterface> interfaces = interfaces_from(claim.state(), claim.state_version());
+  const std::vector<KeptInterface> interfaces = saved_interfaces(claim);
   for (const cage::Allocation& allocation : claim.allocations()) {
     const auto kept = std::ranges::find(interfaces, allocation.device(), &KeptInterface::device);
     if (kept != interfaces.end() && !kept->moved_by_runtime)
-      hand_over_.attach(*kept, settings_of(allocation), claim.uid(), pod);
+      hand_over_.attach(*kept, settings_in_pod(allocation, *kept), claim.uid(), pod);
   }
 }
 
 // An interface that cannot be taken back does not keep the others. Throws the first error after all were tried.
 void Claims::detach(const cage::Claim& claim, const cage::Pod& pod) const {
-  Attempts attempts;
+  hardware::Attempts attempts;
   // First undo the changes at the cards: otherwise a card keeps the address of its function as it is.
-  for (const VfChange& change : changes_in(claim)) attempts.run([&] { undo(node_, change); });
-  for (const KeptInterface& kept : interfaces_from(claim.state(), claim.state_version()))
+  for (const VfChange& change : journal_of(claim).changes) attempts.run([&] { undo(node_, change); });
+  for (const KeptInterface& kept : saved_interfaces(claim))
     attempts.run([&] { hand_over_.detach(kept, claim.uid(), pod); });
   attempts.finish();
 }

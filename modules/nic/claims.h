@@ -15,6 +15,8 @@
 #include "modules/nic/device_info.h"
 #include "modules/nic/hand_over.h"
 #include "modules/nic/held_functions.h"
+#include "modules/nic/ipam.h"
+#include "modules/nic/journal.h"
 #include "modules/nic/lent_interfaces.h"
 #include "modules/nic/node_links.h"
 #include "modules/nic/udev.h"
@@ -41,7 +43,8 @@ class Claims {
         function_reset_(host_, node_.sysfs),
         udev_(host_, policy_.udev),
         hand_over_(host_, node_, udev_),
-        device_info_(host_, node_, policy_.device_info) {}
+        device_info_(host_, node_, policy_.device_info),
+        ipam_(host_) {}
 
   // [any-thread] Calls for different claims may overlap.
   void prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits);
@@ -54,20 +57,24 @@ class Claims {
 
  private:
   std::vector<VfChange> plan_changes(const cage::Claim& claim) const;
-  std::vector<std::string> lines_for(const cage::Claim& claim, const std::vector<VfChange>& changes) const;
+  std::vector<std::string> lines_for(const cage::Claim& claim, const std::vector<VfChange>& changes,
+                                     const std::vector<KeptInterface>& interfaces) const;
   void hold_functions(const cage::Claim& claim);
   bool is_vfio(const cage::Allocation& allocation, const Settings& settings) const;
   void give_functions(const cage::Call& call, const cage::Claim& claim) const;
-  std::vector<KeptInterface> keep_interfaces(const cage::Call& call, const cage::Claim& claim,
-                                             cage::Edits& edits) const;
+  std::vector<KeptInterface> keep_interfaces(const cage::Call& call, const cage::Claim& claim) const;
   KeptInterface keep_interface(const cage::Call& call, const cage::Allocation& allocation,
                                const std::vector<KeptInterface>& known) const;
+  void lease_addresses(const cage::Call& call, const cage::Claim& claim, const Journal& before,
+                       std::vector<KeptInterface>& interfaces) const;
   void take_back_interface(const cage::Call& call, const cage::Claim& claim, const KeptInterface& kept) const;
   bool is_reset(const std::string& device) const;
   void reset(const cage::Call& call, const std::string& device, const std::vector<KeptInterface>& interfaces);
   void bind_anew(const cage::Call& call, const std::string& device, const std::vector<KeptInterface>& interfaces) const;
   std::vector<std::filesystem::path> rdma_of(std::string_view device) const;
   void add_edits(const cage::Allocation& allocation, std::string_view resource, cage::Edit edit) const;
+  void add_network(const cage::Allocation& allocation, const std::vector<KeptInterface>& interfaces,
+                   cage::Edits& edits) const;
   std::vector<ContainerNode> nodes_for(const cage::Allocation& allocation, const Settings& settings,
                                        const std::vector<std::filesystem::path>& rdma) const;
 
@@ -79,6 +86,7 @@ class Claims {
   const Udev udev_;
   const HandOver hand_over_;
   const DeviceInfo device_info_;
+  const Ipam ipam_;
   std::atomic<bool> reset_refused_ = false;  // the configuration does not allow resets, which is logged once
   LentInterfaces lent_;
   HeldFunctions held_;

@@ -121,7 +121,10 @@ void configure(cage::Host host, NetlinkSocket& pod, const Link& link, const Kept
   if (settings.mtu != 0 && link.mtu != settings.mtu) change_link(pod, link.index, {.mtu = settings.mtu});
   if (!link.is_up()) change_link(pod, link.index, {.is_up = true});
   add_addresses(host, pod, link, kept, settings);
-  for (const Route& route : settings.routes) add_route(pod, link.index, route);
+  // A gateway may be reachable only by another route of the claim.
+  for (const bool has_gateway : {false, true})
+    for (const Route& route : settings.routes)
+      if (route.gateway.has_value() == has_gateway) add_route(pod, link.index, route);
   for (const Rule& rule : settings.rules) add_rule(pod, rule);
 }
 

@@ -16,12 +16,12 @@ const std::uint32_t kRestoredFlags = IFF_PROMISC | IFF_ALLMULTI | IFF_NOARP | IF
 
 namespace {
 
-constexpr std::uint64_t kUp = 1, kMovedByRuntime = 2;
+constexpr std::uint64_t kUp = 1, kMovedByRuntime = 2, kHasLease = 4;
 // The flags of most interfaces, used where the flags are unknown.
 constexpr std::uint32_t kUsualFlags = IFF_MULTICAST;
 
 std::uint64_t flags_of(const KeptInterface& kept) {
-  return (kept.netdev.is_up ? kUp : 0) | (kept.moved_by_runtime ? kMovedByRuntime : 0);
+  return (kept.netdev.is_up ? kUp : 0) | (kept.moved_by_runtime ? kMovedByRuntime : 0) | (kept.lease ? kHasLease : 0);
 }
 
 // Fields end in NUL, which no name and no alias has. Bytes are hexadecimal.
@@ -163,6 +163,7 @@ std::string to_state(const std::vector<KeptInterface>& interfaces) {
       out.add_bytes(*objects);
     out << kept.sysctls << kept.rdma.size();
     for (const RdmaDevice& device : kept.rdma) out << device.index << device.name;
+    if (kept.lease) out << kept.lease->interface << kept.lease->config << kept.lease->result;
   }
   return out.take();
 }
@@ -209,6 +210,7 @@ std::vector<KeptInterface> interfaces_from(std::string_view state, std::uint32_t
       const std::uint32_t index = number();
       kept.rdma.push_back({.index = index, .name = in.text()});
     }
+    if ((flags & kHasLease) != 0) kept.lease = Lease{.interface = in.text(), .config = in.text(), .result = in.text()};
   }
   return interfaces;
 }

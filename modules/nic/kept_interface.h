@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "modules/common/node.h"
+#include "modules/nic/ipam.h"
 #include "modules/nic/netdev.h"
 #include "modules/nic/netlink/links.h"
 #include "modules/nic/netlink/objects.h"
@@ -29,6 +30,7 @@ struct KeptInterface {
   std::vector<std::string> sysctls;  // settings that differ from the namespace's defaults
   std::vector<RdmaDevice> rdma;      // devices that move with the interface
   bool moved_by_runtime = false;     // moved by the container runtime, and not by this module
+  std::optional<Lease> lease;        // the addresses of an IPAM plugin
 };
 
 // The IFF_* that a pod may change, beside IFF_UP.

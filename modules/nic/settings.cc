@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "modules/nic/given_values.h"
+#include "modules/nic/ipam.h"
 #include "modules/nic/route_objects.h"
 #include "modules/nic/vf_config.h"
 
@@ -97,13 +98,13 @@ std::optional<std::uint64_t> locked_memory_of(const cage::Values& values) {
   return mib == 0 ? std::nullopt : std::optional(static_cast<std::uint64_t>(mib) << 20);
 }
 
-// Puts routes without a gateway first, because a gateway may be reachable only by another route of the claim.
-std::vector<Route> in_order(const std::vector<Route>& routes) {
-  std::vector<Route> ordered;
-  for (const bool with_gateway : {false, true})
-    std::ranges::copy_if(routes, std::back_inserter(ordered),
-                         [&](const Route& route) { return route.gateway.has_value() == with_gateway; });
-  return ordered;
+std::string ipam_config_of(const cage::Values& values) {
+  const bool is_delegated = values.text(field::kIpam) == "Delegate";
+  const std::string_view config = values.text(field::kIpamConfig);
+  if (is_delegated && config.empty())
+    throw cage::Error(CAGE_INVALID_ARGUMENT,
+                      "ipam.mode: 'Delegate' needs ipam.config in the DeviceClass, which names the IPAM plugin");
+  return is_delegated ? network_config_from(config) : std::string();
 }
 
 Settings settings_of_nic_config(const cage::Values& values) {
@@ -117,13 +118,14 @@ Settings settings_of_nic_config(const cage::Values& values) {
           .mtu = static_cast<std::uint32_t>(values.integer(field::kMtu)),
           .inherits = values.given(field::kIpam) ? values.text(field::kIpam) == "Inherit"
                                                  : values.list(field::kAddresses).empty(),
+          .ipam_config = ipam_config_of(values),
           .addresses = parse_all<Address>(values, field::kAddresses, parse_with_length,
                                           "write \"10.1.2.3/24\", with the length of its prefix"),
-          .routes = in_order(parse_all<Route>(
+          .routes = parse_all<Route>(
               values, field::kRoutes, parse_route,
               "write \"10.0.0.0/8 via 10.1.2.1\" or \"default via 10.1.2.1 table 100 metric 10\", with a destination "
               "without bits beyond its prefix",
-              route_of_object)),
+              route_of_object),
           .rules = parse_all<Rule>(values, field::kRules, parse_rule, "write \"from 10.1.2.3 table 100 priority 1000\"",
                                    rule_of_object),
           .vf = vf_settings_of(values)};

@@ -18,16 +18,16 @@ inline constexpr const char *kMode = "mode", *kVhostNet = "vhostNet", *kName = "
                             *kRoutes = "routes", *kRules = "rules", *kVlan = "vf.vlan", *kVlanQos = "vf.vlanQos",
                             *kSpoofCheck = "vf.spoofCheck", *kTrust = "vf.trust", *kLinkState = "vf.linkState",
                             *kMinTxRate = "vf.minTxRate", *kMaxTxRate = "vf.maxTxRate", *kMovedBy = "interface.movedBy",
-                            *kLockedMemory = "lockedMemoryMiB", *kIpam = "ipam.mode", *kNodeGuid = "vf.nodeGuid",
-                            *kPortGuid = "vf.portGuid";
+                            *kLockedMemory = "lockedMemoryMiB", *kIpam = "ipam.mode", *kIpamConfig = "ipam.config",
+                            *kNodeGuid = "vf.nodeGuid", *kPortGuid = "vf.portGuid";
 }  // namespace field
 
 inline constexpr std::int64_t kMinMtu = 68, kMaxMtu = 65535, kMaxList = 64, kMaxVlan = 4094, kMaxQos = 7,
-                              kMaxRate = 10'000'000, kUnlimited = -1, kMaxLockedMiB = 1 << 24;
+                              kMaxRate = 10'000'000, kMaxIpamConfig = 4096, kUnlimited = -1, kMaxLockedMiB = 1 << 24;
 
 inline constexpr cage_str kModes[] = {CAGE_LIT("Kernel"), CAGE_LIT("Rdma"), CAGE_LIT("Vfio")};
 inline constexpr cage_str kMovers[] = {CAGE_LIT("Cardcage"), CAGE_LIT("Runtime"), CAGE_LIT("Multus")};
-inline constexpr cage_str kIpamModes[] = {CAGE_LIT("Inherit"), CAGE_LIT("Claim")};
+inline constexpr cage_str kIpamModes[] = {CAGE_LIT("Inherit"), CAGE_LIT("Claim"), CAGE_LIT("Delegate")};
 inline constexpr cage_str kLinkStates[] = {CAGE_LIT("auto"), CAGE_LIT("enable"), CAGE_LIT("disable")};
 inline constexpr cage::Option kFields[] = {
     cage::Option::text(field::kMode, "Kernel",
@@ -50,8 +50,14 @@ inline constexpr cage::Option kFields[] = {
     cage::Option::list(field::kAddresses, "[]", "its addresses in the pod: [\"10.1.2.3/24\"]").range(0, kMaxList),
     cage::Option::text(field::kIpam, "Inherit",
                        "Inherit: it takes along its addresses, routes and neighbours of the node. Claim: it has those "
-                       "of the claim alone, which is the default if the claim names addresses")
+                       "of the claim alone, which is the default if the claim names addresses. Delegate: it also has "
+                       "those that the plugin of ipam.config gives")
         .one_of(kIpamModes),
+    cage::Option::text(field::kIpamConfig, "",
+                       "a CNI network configuration with the IPAM plugin to run: {\"name\": \"storage\", \"ipam\": "
+                       "{\"type\": \"host-local\", ...}}")
+        .range(0, kMaxIpamConfig)
+        .class_only(),
     cage::Option::list(field::kRoutes, "[]", "routes through it: [\"10.0.0.0/8 via 10.1.2.1\"]")
         .range(0, kMaxList)
         .objects(),
@@ -98,6 +104,7 @@ struct Settings {
   std::string name, mac;                                    // empty: as on the node
   std::uint32_t mtu = 0;                                    // 0: as on the node
   bool inherits = true;                                     // addresses, routes and neighbours of the node
+  std::string ipam_config;                                  // network configuration of the IPAM plugin; empty: none
   std::vector<Address> addresses;
   std::vector<Route> routes;
   std::vector<Rule> rules;
@@ -107,7 +114,9 @@ struct Settings {
   // Does not count the MAC address: a card can give it to a virtual function in any mode.
   bool configures_interface() const { return !name.empty() || configures_network(); }
   // Returns whether the claim has settings that a container runtime does not apply when it moves an interface.
-  bool configures_network() const { return mtu != 0 || !addresses.empty() || !routes.empty() || !rules.empty(); }
+  bool configures_network() const {
+    return mtu != 0 || !ipam_config.empty() || !addresses.empty() || !routes.empty() || !rules.empty();
+  }
 };
 
 // Throws cage::Error for a value that is not understood.

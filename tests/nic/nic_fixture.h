@@ -15,8 +15,12 @@ class NicFixture : public HardwareFixture {
   Status start(Options options = {}) {
     options.emplace("udev", (tree.root() / "run/udev").native());
     roots = {.sysfs = tree.sysfs(), .procfs = "/proc", .devfs = tree.devfs(), .driver = "/"};
-    return start_module(config("libcardcage_nic.so", std::move(options)));
+    ModuleConfig wanted = config("libcardcage_nic.so", std::move(options));
+    wanted.programs = programs;
+    return start_module(wanted);
   }
+
+  std::vector<std::filesystem::path> programs;
 
   NicTree tree;
 };

@@ -3,6 +3,9 @@
 {{ ternary "/driver-root" .driverRoot (and (eq .driverRoot "/") .modules.nvidia.enabled) }}
 {{- end }}
 
+{{- define "cardcage.programFolders" }}{{ range . }}{{ dir . }}
+{{ end }}{{ end }}
+
 {{- /* The folders of the node that only some modules need: {"folders": [{"name", "path", and more keys of the mount}]}. Expects a group. */}}
 {{- define "cardcage.folders" -}}
 {{- $folders := list }}
@@ -33,6 +36,13 @@
 {{- if and .values.modules.nic.enabled .values.modules.nic.resources }}
 {{- /* The folder in which Multus and CNI plugins expect files about the devices of resources. */}}
 {{- $folders = append $folders (dict "name" "cni-device-info" "path" "/var/run/k8s.cni.cncf.io") }}
+{{- end }}
+{{- if and .values.modules.nic.enabled .values.modules.nic.programs }}
+{{- /* IPAM plugins, and where they note the addresses that they gave. */}}
+{{- range $index, $folder := uniq (splitList "\n" (include "cardcage.programFolders" .values.modules.nic.programs | trim)) }}
+{{- $folders = append $folders (dict "name" (printf "ipam-plugins-%d" $index) "path" $folder "mount" (dict "readOnly" true)) }}
+{{- end }}
+{{- $folders = append $folders (dict "name" "ipam-leases" "path" "/var/lib/cni") }}
 {{- end }}
 {{- if .values.nodeFeatureDiscovery.enabled }}
 {{- $folders = append $folders (dict "name" "features" "path" .values.nodeFeatureDiscovery.dir) }}
