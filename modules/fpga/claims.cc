@@ -301,13 +301,12 @@ void Claims::program(const cage::Call& call, const Target& target, const Entry& 
 void Claims::verify(const cage::Call& call, const Target& target, const Entry& bitstream) const {
   const std::string& wanted = bitstream.bitstream.function_id;
   if (wanted.empty() || !target.shows_function()) return;
-  const auto end = cage::Call::Clock::now() + kFunctionLimit;
-  Function loaded = target.function();
-  while (loaded.id != wanted && cage::Call::Clock::now() < end) {
-    call.sleep(kFunctionPollInterval);
+  Function loaded;
+  const auto has_function = [&] {
     loaded = target.function();
-  }
-  if (loaded.id == wanted) return;
+    return loaded.id == wanted;
+  };
+  if (call.wait_for(kFunctionLimit, kFunctionPollInterval, has_function)) return;
   throw cage::Error(CAGE_INTERNAL, describe(target.identity()) + " was programmed with bitstream '" + bitstream.name +
                                        "' and does not have its function " + wanted + ": " +
                                        (loaded.id.empty() ? loaded.why : loaded.id + " is loaded"));

@@ -11,7 +11,6 @@
 #include "modules/nic/netlink/links.h"
 #include "modules/nic/network.h"
 #include "modules/nic/nic.h"
-#include "modules/nic/polling.h"
 #include "modules/nic/rdma_hand_over.h"
 #include "modules/nic/restore.h"
 
@@ -20,6 +19,7 @@ namespace {
 
 // The kernel removes a network namespace some time after its last process has ended.
 constexpr std::chrono::seconds kReturnLimit{5};
+constexpr std::chrono::milliseconds kReturnPollInterval{20};
 
 // The passing name of a moving interface. The kernel chooses the number, so the name is free. A pod sees it until the
 // interface gets its own name.
@@ -218,7 +218,7 @@ void HandOver::restore_by_function(const cage::Call& call, const KeptInterface& 
     }
     return bus_id.empty() || !hardware::is_present(node_.sysfs, bus_id);
   };
-  if (!becomes_true(call, kReturnLimit, restored_or_gone))
+  if (!call.wait_for(kReturnLimit, kReturnPollInterval, restored_or_gone))
     throw cage::Error(CAGE_UNAVAILABLE, "interface '" + kept.netdev.name + "' of device '" + kept.device +
                                             "' is not back on the node; it may still be in a network namespace, or its "
                                             "driver did not make it");
@@ -246,10 +246,10 @@ void HandOver::restore(const cage::Call& call, const KeptInterface& kept, std::s
     const bool returns = !bus_id.empty() && interfaces_at(hardware::path_of(node_.sysfs, bus_id));
     return !returns || read_interface(node_, kept.device);
   };
-  if (!becomes_true(call, kReturnLimit, restored_or_gone))
+  if (!call.wait_for(kReturnLimit, kReturnPollInterval, restored_or_gone))
     throw cage::Error(CAGE_UNAVAILABLE, "interface '" + kept.netdev.name + "' of device '" + kept.device +
                                             "' is still in a network namespace; it comes back when that ends");
-  if (!becomes_true(call, kReturnLimit, [&] { return is_rdma_back(node_, kept); }))
+  if (!call.wait_for(kReturnLimit, kReturnPollInterval, [&] { return is_rdma_back(node_, kept); }))
     throw cage::Error(CAGE_UNAVAILABLE, "RDMA device '" + kept.rdma.front().name + "' of device '" + kept.device +
                                             "' is still in a network namespace; it comes back when that ends");
   restore_rdma_names(host_, kept);

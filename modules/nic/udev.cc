@@ -3,7 +3,6 @@
 #include <sstream>
 
 #include "modules/common/kernel_files.h"
-#include "modules/nic/polling.h"
 
 namespace cardcage::nic {
 
@@ -22,7 +21,8 @@ bool Udev::has_named(std::uint64_t index) const {
 }
 
 void Udev::wait_for_name(const cage::Call& call, const Netdev& netdev) const {
-  if (!becomes_true(call, limit_, [&] { return has_named(netdev.index); }))
+  constexpr std::chrono::milliseconds kPause{20};
+  if (!call.wait_for(limit_, kPause, [&] { return has_named(netdev.index); }))
     host_.warn() << "udev has not named interface '" << netdev.name << "' in " << limit_.count()
                  << " ms; if it does so later, the interface does not come back under that name";
 }

@@ -426,9 +426,10 @@ void Claims::end_leftovers(const cage::Call& call, const cage::Allocation& devic
     host_.warn() << "ending process " << to_text(processes) << " on GPU " << target.gpu->gpu.bus_id
                  << ", whose claim is released";
     spared = kill_processes(target, processes);
-    const auto end = cage::Call::Clock::now() + kEndLimit;
-    while (!(processes = processes_of(target)).empty() && spared.empty() && cage::Call::Clock::now() < end)
-      call.sleep(kExitPollInterval);
+    call.wait_for(kEndLimit, kExitPollInterval, [&] {
+      processes = processes_of(target);
+      return processes.empty() || !spared.empty();
+    });
   }
   if (!processes.empty()) {
     const std::string what = "process " + to_text(processes) + " is still on GPU " + target.gpu->gpu.bus_id +

@@ -122,13 +122,9 @@ void Mps::start(const cage::Call& call, std::string_view claim_uid, const std::v
   std::string arguments;
   for (const std::string& one : program.arguments) arguments += one + "\n";
   host_.start_service(call, kService, program);
-  const auto end = cage::Call::Clock::now() + kStartLimit;
-  while (!is_ready(folder / "ready", arguments + visible)) {
-    if (cage::Call::Clock::now() > end)
-      throw cage::Error(CAGE_UNAVAILABLE,
-                        "the MPS control daemon does not respond; its log is in '" + (folder / "log").native() + "'");
-    call.sleep(kStartPollInterval);
-  }
+  if (!call.wait_for(kStartLimit, kStartPollInterval, [&] { return is_ready(folder / "ready", arguments + visible); }))
+    throw cage::Error(CAGE_UNAVAILABLE,
+                      "the MPS control daemon does not respond; its log is in '" + (folder / "log").native() + "'");
 }
 
 void Mps::stop(const cage::Call& call, std::string_view claim_uid) const {

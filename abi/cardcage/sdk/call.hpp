@@ -60,6 +60,17 @@ class Call {
       (void)::poll(&cancel, 1, static_cast<int>(std::min<std::int64_t>(rounded_up, 60000)));
     }
   }
+  // Checks the condition, with pauses, until it is true; returns false if it is not within the limit. For conditions
+  // that no event announces. Throws as sleep() does.
+  template <class Condition>
+  bool wait_for(std::chrono::nanoseconds limit, std::chrono::nanoseconds pause, const Condition& condition) const {
+    const Clock::time_point end = Clock::now() + std::chrono::duration_cast<Clock::duration>(limit);
+    while (!condition()) {
+      if (Clock::now() >= end) return false;
+      sleep(pause);
+    }
+    return true;
+  }
 
  private:
   const cage_call* call_;

@@ -118,14 +118,13 @@ void bind(const cage::Call& call, const Tools& tools, const std::string& bus_id,
   tools.host.write_file(call, bind);
   constexpr std::chrono::milliseconds kPollInterval{20};
   constexpr std::chrono::seconds kLimit{10};
-  const auto end = cage::Call::Clock::now() + kLimit;
-  for (;;) {
-    if (const auto card = read_dfl_card(tools.node, bus_id); card && !card->ports.empty()) return;
-    if (cage::Call::Clock::now() >= end)
-      throw cage::Error(CAGE_INTERNAL, "card " + bus_id + " has no ports after its driver " + kDflDriver +
-                                           " was bound; the kernel's log says why");
-    call.sleep(kPollInterval);
-  }
+  const auto has_ports = [&] {
+    const auto card = read_dfl_card(tools.node, bus_id);
+    return card && !card->ports.empty();
+  };
+  if (!call.wait_for(kLimit, kPollInterval, has_ports))
+    throw cage::Error(CAGE_INTERNAL, "card " + bus_id + " has no ports after its driver " + kDflDriver +
+                                         " was bound; the kernel's log says why");
 }
 
 bool lacks_driver(const Tools& tools, const std::string& bus_id) {

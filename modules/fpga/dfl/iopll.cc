@@ -138,13 +138,13 @@ void Iopll::write(const cage::Call& call, unsigned address, std::uint32_t data) 
 std::uint32_t Iopll::command(const cage::Call& call, std::uint64_t words) {
   const std::uint64_t sequence = ((registers_.read(kPllStatus) >> kSequenceShift) + 1) & kPllSequence;
   registers_.write(kPllCommand, words | sequence << kSequenceShift | kBusIsUp);
-  const auto end = cage::Call::Clock::now() + kCommandLimit;
-  for (;;) {
-    const std::uint64_t status = registers_.read(kPllStatus);
-    if ((status >> kSequenceShift & kPllSequence) == sequence) return static_cast<std::uint32_t>(status);
-    if (cage::Call::Clock::now() >= end) fail_pll(CAGE_INTERNAL, "does not respond");
-    call.sleep(kPllStep);
-  }
+  std::uint64_t status = 0;
+  const auto is_done = [&] {
+    status = registers_.read(kPllStatus);
+    return (status >> kSequenceShift & kPllSequence) == sequence;
+  };
+  if (!call.wait_for(kCommandLimit, kPllStep, is_done)) fail_pll(CAGE_INTERNAL, "does not respond");
+  return static_cast<std::uint32_t>(status);
 }
 
 std::optional<IopllSettings> iopll_settings(unsigned mhz) {

@@ -159,14 +159,12 @@ ClockRates UserClock::measure(const cage::Call& call) const {
 }
 
 void UserClock::wait_until_locked(const cage::Call& call) const {
-  const auto end = cage::Call::Clock::now() + kLockLimit;
-  for (;;) {
+  const auto is_locked = [this] {
     const std::uint64_t now = status(kClockStatus);
-    if ((now & kClockLocked) != 0 && (now & kClockCalibrating) == 0) return;
-    if (cage::Call::Clock::now() >= end)
-      refuse("is not stable: its PLL is not locked; set it with OPAE's userclk, or power-cycle the node");
-    call.sleep(kLockPollInterval);
-  }
+    return (now & kClockLocked) != 0 && (now & kClockCalibrating) == 0;
+  };
+  if (!call.wait_for(kLockLimit, kLockPollInterval, is_locked))
+    refuse("is not stable: its PLL is not locked; set it with OPAE's userclk, or power-cycle the node");
 }
 
 unsigned UserClock::count(const cage::Call& call, bool fast) const {

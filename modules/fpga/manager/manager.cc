@@ -180,12 +180,9 @@ void Manager::wait_for_nodes(const cage::Call& call, const Entry& bitstream) con
   for (const std::string& node : bitstream.nodes) {
     const fs::path file = tools_.node.devfs / fs::path(node).lexically_relative("/dev");
     std::error_code error;
-    for (auto waited = kPause * 0; !fs::exists(file, error); waited += kPause) {
-      if (waited >= kLimit)
-        throw cage::Error(CAGE_FAILED_PRECONDITION, "it is loaded, but the node " + node +
-                                                        " that its manifest names has not appeared; correct 'nodes'");
-      call.sleep(kPause);
-    }
+    if (!call.wait_for(kLimit, kPause, [&] { return fs::exists(file, error); }))
+      throw cage::Error(CAGE_FAILED_PRECONDITION, "it is loaded, but the node " + node +
+                                                      " that its manifest names has not appeared; correct 'nodes'");
   }
 }
 
