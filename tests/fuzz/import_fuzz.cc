@@ -4,9 +4,9 @@
 #include <string>
 #include <tuple>
 
-#include "ctl/import_toml.h"
-#include "ctl/nvidia_import.h"
-#include "ctl/sriov_import.h"
+#include "ctl/import/nvidia.h"
+#include "ctl/import/sriov.h"
+#include "ctl/import/toml.h"
 #include "host/config/config.h"
 
 namespace cardcage {

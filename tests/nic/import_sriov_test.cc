@@ -3,8 +3,8 @@
 // plugin's own code, run on that node, chooses what the rows say. A row whose `here` differs from `chosen` says why.
 #include <boost/json.hpp>
 
-#include "ctl/import_toml.h"
-#include "ctl/sriov_import.h"
+#include "ctl/import/sriov.h"
+#include "ctl/import/toml.h"
 #include "host/config/config.h"
 #include "host/core/file.h"
 #include "host/serving/select.h"

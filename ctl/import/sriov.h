@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "ctl/import_settings.h"
-#include "ctl/import_toml.h"
+#include "ctl/import/settings.h"
+#include "ctl/import/toml.h"
 
 namespace cardcage {
 

@@ -1,8 +1,8 @@
 // Imports the configuration file of NVIDIA's device plugin, and the Helm values that contain such files.
 #include <algorithm>
 
-#include "ctl/nvidia_import.h"
-#include "ctl/nvidia_plugin_rules.h"
+#include "ctl/import/nvidia.h"
+#include "ctl/import/nvidia_plugin_rules.h"
 
 namespace cardcage {
 namespace {

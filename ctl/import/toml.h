@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ctl/import_settings.h"
+#include "ctl/import/settings.h"
 
 namespace cardcage {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "ctl/import_settings.h"
+#include "ctl/import/settings.h"
 
 namespace cardcage {
 

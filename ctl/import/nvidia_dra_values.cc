@@ -1,7 +1,7 @@
 // Imports Helm values of NVIDIA's DRA driver.
 #include <algorithm>
 
-#include "ctl/nvidia_import.h"
+#include "ctl/import/nvidia.h"
 #include "host/config/names.h"
 
 namespace cardcage {

@@ -1,4 +1,4 @@
-#include "ctl/yaml_document.h"
+#include "ctl/import/yaml_document.h"
 
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>

@@ -1,4 +1,4 @@
-#include "ctl/nvidia_plugin_rules.h"
+#include "ctl/import/nvidia_plugin_rules.h"
 
 #include <algorithm>
 

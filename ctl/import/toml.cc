@@ -1,4 +1,4 @@
-#include "ctl/import_toml.h"
+#include "ctl/import/toml.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "ctl/import_settings.h"
+#include "ctl/import/settings.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "ctl/sriov_import.h"
+#include "ctl/import/sriov.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,7 +8,7 @@
 #include <boost/algorithm/string/predicate.hpp>
 #include <map>
 
-#include "ctl/sriov_selectors.h"
+#include "ctl/import/sriov_selectors.h"
 #include "host/config/names.h"
 
 namespace cardcage {

@@ -1,4 +1,4 @@
-#include "ctl/nvidia_import.h"
+#include "ctl/import/nvidia.h"
 
 #include <algorithm>
 #include <span>

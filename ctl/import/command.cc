@@ -5,12 +5,12 @@
 #include <fstream>
 #include <iostream>
 
-#include "ctl/import_toml.h"
-#include "ctl/nvidia_import.h"
+#include "ctl/import/nvidia.h"
+#include "ctl/import/sriov.h"
+#include "ctl/import/toml.h"
+#include "ctl/import/yaml_document.h"
 #include "ctl/print.h"
 #include "ctl/session.h"
-#include "ctl/sriov_import.h"
-#include "ctl/yaml_document.h"
 #include "host/model/text_rules.h"
 
 namespace cardcage {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ctl/import_settings.h"
-#include "ctl/import_toml.h"
+#include "ctl/import/settings.h"
+#include "ctl/import/toml.h"
 
 namespace cardcage {
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "ctl/yaml_document.h"
+#include "ctl/import/yaml_document.h"
 
 namespace cardcage {
 

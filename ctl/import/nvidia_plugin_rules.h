@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ctl/nvidia_import.h"
+#include "ctl/import/nvidia.h"
 
 namespace cardcage {
 

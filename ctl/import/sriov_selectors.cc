@@ -1,4 +1,4 @@
-#include "ctl/sriov_selectors.h"
+#include "ctl/import/sriov_selectors.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,7 +8,7 @@
 #include <charconv>
 #include <set>
 
-#include "ctl/import_toml.h"
+#include "ctl/import/toml.h"
 #include "host/core/ascii.h"
 #include "host/core/glob.h"
 
