@@ -1,6 +1,10 @@
 // The completion scripts, run by real shells where they are installed.
 #include <gmock/gmock.h>
 
+#include <regex>
+#include <set>
+#include <sstream>
+
 #include "tests/fakes/scratch_folder.h"
 #include "tests/unit/ctl/cagectl_process.h"
 #include "tests/unit/ctl/golden.h"
@@ -8,7 +12,9 @@
 namespace cardcage {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 std::string script(const std::string& shell) {
   const Ended ended = run_cagectl({"completion", shell});
@@ -31,6 +37,18 @@ std::string complete(const std::vector<std::string>& line) {
   return ended.out;
 }
 
+// Returns the options of each command that fish completes, without --help: "module quiesce --reason".
+std::set<std::string> fish_options() {
+  static const std::regex rule("'__fish_seen_subcommand_from (.*)' -l (.*?) (-r |-x .*)?-d ");
+  static const std::regex second("; and __fish_seen_subcommand_from");
+  const std::string fish = script("fish");
+  std::set<std::string> options;
+  for (std::sregex_iterator found(fish.begin(), fish.end(), rule), end; found != end; ++found)
+    if ((*found)[2] != "help")
+      options.insert(std::regex_replace((*found)[1].str(), second, "") + " --" + (*found)[2].str());
+  return options;
+}
+
 TEST(CompletionTest, BashAcceptsTheScript) {
   const ScratchFolder folder;
   const std::string file = folder / "completion";
@@ -41,8 +59,31 @@ TEST(CompletionTest, BashAcceptsTheScript) {
   }
 }
 
-TEST(CompletionTest, ScriptsMatchTheGoldenFiles) {
-  for (const std::string shell : {"bash", "zsh", "fish"}) expect_golden("completion." + shell, script(shell));
+TEST(CompletionTest, TheCommandsAndTheirOptionsAreThoseOfTheGoldenFile) {
+  static const std::regex rule(R"re( +"(.*)"\) words="?(.*?)"? ;;\n)re");
+  static const std::regex names(R"re(\$\(cagectl names (\w+) 2>/dev/null\))re");
+  static const std::set<std::string> of_every_command{"--help", "--socket", "--json", "--version"};
+  const std::string bash = script("bash");
+  std::string tree;
+  std::set<std::string> options;
+  for (std::sregex_iterator found(bash.begin(), bash.end(), rule), end; found != end; ++found) {
+    const std::string command = (*found)[1];
+    tree += (command.empty() ? "cagectl" : command) + ":";
+    std::istringstream words(std::regex_replace((*found)[2].str(), names, "[$1]"));
+    for (std::string word; words >> word;) {
+      if (!command.empty() && of_every_command.contains(word)) continue;
+      tree += " " + word;
+      if (!command.empty() && word.starts_with("--")) options.insert(command + " " + word);
+    }
+    tree += "\n";
+  }
+  expect_golden("commands.txt", tree);
+  EXPECT_EQ(fish_options(), options);
+}
+
+TEST(CompletionTest, ZshRunsTheScriptOfBash) {
+  EXPECT_THAT(script("zsh"), StartsWith("autoload -U +X compinit && compinit\n"));
+  EXPECT_THAT(script("zsh"), EndsWith(script("bash")));
 }
 
 TEST(CompletionTest, BashOffersCommandsOptionsAndNames) {
