@@ -155,7 +155,7 @@ Status check_names(const Session& session, const DeviceQuery& query, const admin
   for (const auto& device : list.devices()) known.insert(known.end(), {device.name(), device.id()});
   for (const auto& name : query.names)
     if (std::ranges::count(known, name) == 0) {
-      const std::string reason = not_offered_reason(session, name);
+      const std::string reason = not_offered_reason(modules_for_hints(session), name);
       return fail(Code::kNotFound, "no device '{}'{}", name, reason.empty() ? nearest_hint(name, known) : reason);
     }
   return {};
@@ -173,12 +173,13 @@ Status show_devices(const Session& session, const DeviceQuery& query) {
     json::array array;
     for (const auto& device : devices) array.push_back(device_json(device));
     print_json(array);
-  } else if (devices.empty()) {
-    fmt::print("{}\n", no_devices_text(session, query.module));
-    print_hint(not_offered_hint(session, query.module));
-  } else if (query.names.empty()) {
-    print_table(devices);
-    print_hint(not_offered_hint(session, query.module));
+  } else if (query.names.empty() || devices.empty()) {
+    const auto modules = modules_for_hints(session);
+    if (devices.empty())
+      fmt::print("{}\n", no_devices_text(modules, query.module));
+    else
+      print_table(devices);
+    print_hint(not_offered_hint(modules, query.module));
   } else {
     std::ranges::for_each(devices, print_details);
   }

@@ -73,7 +73,7 @@ Status show_all(const Session& session, const HealthOptions& options) {
   else if (!array.empty())
     table.print();
   else if (healthy == 0)
-    fmt::print("{}\n", no_devices_text(session, options.module));
+    fmt::print("{}\n", no_devices_text(modules_for_hints(session), options.module));
   else
     fmt::print("{}\n",
                healthy == 1 ? "the only device is healthy" : fmt::format("all {} devices are healthy", healthy));
