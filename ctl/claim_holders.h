@@ -1,7 +1,6 @@
 // The holders of a claim's devices, for tables.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,7 +12,7 @@ namespace cardcage {
 struct ClaimHolder {
   std::string name;  // "default/training"; empty until the kubelet reports the pod
   std::string id;    // the kubelet's device id, or the claim's UID
-  std::int64_t since = 0;
+  google::protobuf::Timestamp since;
 };
 std::vector<ClaimHolder> holders_of(const admin::v1::Claim& claim);
 

@@ -7,40 +7,6 @@
 namespace cardcage {
 namespace {
 
-namespace json = boost::json;
-
-json::value claim_json(const admin::v1::Claim& claim) {
-  json::array devices, holders;
-  for (const auto& holder : claim.holders())
-    holders.push_back({{"id", holder.id()},
-                       {"namespace", holder.namespace_()},
-                       {"pod", holder.pod()},
-                       {"container", holder.container()},
-                       {"since", time_json(holder.since())}});
-  for (const auto& device : claim.devices())
-    devices.push_back({{"requests", strings_json(device.requests())},
-                       {"pool", device.pool()},
-                       {"device", device.device()},
-                       {"cdiDeviceIDs", strings_json(device.cdi_device_ids())},
-                       {"shareID", text_json(device.share_id())}});
-  return {{"claim", to_json(claim.ref())},
-          {"driver", claim.driver()},
-          {"modules", strings_json(claim.modules())},
-          {"state", claim.state()},
-          {"progress", text_json(claim.progress())},
-          {"prepared", time_json(claim.prepared())},
-          {"devices", std::move(devices)},
-          {"holders", std::move(holders)},
-          {"services", services_json(claim.services())}};
-}
-
-template <class Claims>
-json::array claims_json(const Claims& claims) {
-  json::array list;
-  for (const auto& claim : claims) list.push_back(claim_json(claim));
-  return list;
-}
-
 std::string claim_state_text(const admin::v1::Claim& claim) {
   std::string state = claim.state();
   if (!claim.progress().empty()) state += fmt::format(" ({})", printable(claim.progress()));
@@ -62,7 +28,7 @@ void print_claims(const Claims& claims) {
 Status list(const Session& session) {
   const auto list = ask(session.socket, &admin::v1::Admin::Stub::ListClaims);
   if (!list) return std::unexpected(list.error());
-  if (session.json) return print_json(claims_json(list->claims())), Status{};
+  if (session.json) return print_json(*list, "claims"), Status{};
   if (list->claims().empty()) return fmt::print("no claims are prepared\n"), Status{};
   print_claims(list->claims());
   return {};
@@ -85,9 +51,9 @@ Status forget(const Session& session, const ForgetOptions& options) {
   const auto response = connection->call(&admin::v1::Admin::Stub::ForgetClaim, request, kForgetLimit);
   if (!response) return std::unexpected(response.error());
   if (session.json) {
-    print_json({{"forgotten", options.force},
-                {"claims", claims_json(response->claims())},
-                {"problems", strings_json(response->problems())}});
+    boost::json::value printed = to_json(*response);
+    printed.as_object()["forgotten"] = options.force;
+    print_json(printed);
     return {};
   }
   print_claims(response->claims());

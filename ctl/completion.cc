@@ -177,7 +177,7 @@ Result<std::set<std::string>> names(const Session& session, const std::string& k
   if (!list) return std::unexpected(list.error());
   for (const auto& device : list->devices())
     if (kind == "causes")
-      for (const auto& cause : device.causes()) words.insert(is_healthy(cause) ? "" : cause.name());
+      for (const auto& cause : device.health().causes()) words.insert(is_healthy(cause) ? "" : cause.name());
     else
       words.insert(kind == "devices" ? device.name() : device.driver());
   words.erase("");

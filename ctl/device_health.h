@@ -1,17 +1,16 @@
 // Formats the health of a device.
 #pragma once
 
-#include <boost/json/array.hpp>
 #include <string>
 
 #include "cardcage/admin.pb.h"
 
 namespace cardcage {
 
-// For a device or a cause.
+// `health` is a Health or a Cause.
 template <class Message>
-bool is_healthy(const Message& message) {
-  return message.health_state() == admin::v1::HEALTH_STATE_HEALTHY;
+bool is_healthy(const Message& health) {
+  return health.state() == "healthy";
 }
 
 // Returns "unhealthy (XidError), cordoned".
@@ -24,8 +23,5 @@ std::string value_text(double value, const std::string& unit);
 std::string cause_text(const admin::v1::Cause& cause, const std::string& unit = "");
 // Returns "NoSchedule", or "example.com/ecc=Dbe:NoExecute" if the key was chosen.
 std::string taint_text(const std::string& key, const std::string& value, const std::string& effect);
-
-boost::json::value health_json(const admin::v1::Device& device);
-boost::json::value cordon_json(const admin::v1::Device& device);
 
 }  // namespace cardcage

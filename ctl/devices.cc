@@ -12,8 +12,6 @@
 namespace cardcage {
 namespace {
 
-namespace json = boost::json;
-
 struct DeviceQuery {
   std::vector<std::string> names;
   std::string module, driver;
@@ -31,16 +29,6 @@ auto sorted(const Map& map) {
   return std::map<std::string, typename Map::mapped_type>(map.begin(), map.end());
 }
 
-json::value policy_json(const admin::v1::RequestPolicy& policy) {
-  json::array values;
-  for (const auto& value : policy.values()) values.emplace_back(value);
-  return {{"default", policy.default_amount()},
-          {"values", std::move(values)},
-          {"min", text_json(policy.min())},
-          {"max", text_json(policy.max())},
-          {"step", text_json(policy.step())}};
-}
-
 // Returns "1 by default, one of 1, 2, 4" or "2Gi by default, 1Gi to 8Gi in steps of 1Gi".
 std::string policy_text(const admin::v1::RequestPolicy& policy) {
   std::string text = policy.default_amount() + " by default";
@@ -51,42 +39,6 @@ std::string policy_text(const admin::v1::RequestPolicy& policy) {
   return text;
 }
 
-json::value binding_json(const admin::v1::Device& device) {
-  if (!device.has_binding()) return nullptr;
-  json::array conditions, failures;
-  for (const auto& type : device.binding().conditions()) conditions.emplace_back(type);
-  for (const auto& type : device.binding().failures()) failures.emplace_back(type);
-  return {
-      {"conditions", std::move(conditions)}, {"failures", std::move(failures)}, {"toNode", device.binding().to_node()}};
-}
-
-json::value device_json(const admin::v1::Device& device) {
-  json::object attributes, capacity, policies;
-  for (const auto& [name, value] : sorted(device.attributes())) attributes[name] = to_json(value);
-  for (const auto& [name, quantity] : sorted(device.capacity())) capacity[name] = quantity;
-  for (const auto& [name, policy] : sorted(device.request_policies())) policies[name] = policy_json(policy);
-  json::array holders, numa;
-  for (const auto& holder : device.holders()) holders.push_back(to_json(holder));
-  for (const auto node : device.numa_nodes()) numa.emplace_back(node);
-  return {{"name", device.name()},
-          {"id", device.id()},
-          {"module", device.module()},
-          {"kind", device.kind()},
-          {"driver", device.driver()},
-          {"pool", device.pool()},
-          {"parent", device.parent_id()},
-          {"pciBusID", device.pci_bus_id()},
-          {"numaNodes", std::move(numa)},
-          {"shared", device.shared()},
-          {"health", health_json(device)},
-          {"cordon", cordon_json(device)},
-          {"attributes", std::move(attributes)},
-          {"capacity", std::move(capacity)},
-          {"requestPolicies", std::move(policies)},
-          {"binding", binding_json(device)},
-          {"claims", std::move(holders)}};
-}
-
 std::string holders(const admin::v1::Device& device) {
   std::vector<std::string> names;
   for (const auto& holder : device.holders()) names.push_back(to_text(holder));
@@ -95,9 +47,9 @@ std::string holders(const admin::v1::Device& device) {
 
 std::string numa(const admin::v1::Device& device) { return fmt::format("{}", fmt::join(device.numa_nodes(), ",")); }
 
-void print_table(const std::vector<admin::v1::Device>& devices) {
+void print_table(const admin::v1::ListDevicesResponse& list) {
   Table table({"DEVICE", "KIND", "MODULE", "DRIVER", "POOL", "HEALTH", "HELD BY", "NUMA", "PCI"});
-  for (const auto& device : devices)
+  for (const auto& device : list.devices())
     table.row({device.name(), device.kind(), device.module(), device.driver(), device.pool(), health_text(device),
                holders(device), numa(device), device.pci_bus_id()});
   table.print();
@@ -113,7 +65,8 @@ std::string binding_text(const admin::v1::Device& device) {
 
 // Returns false for a module without separate causes, whose statement is the health of the device.
 bool tells_causes(const admin::v1::Device& device) {
-  return device.causes_size() > 1 || (device.causes_size() == 1 && !device.causes(0).name().empty());
+  const auto& causes = device.health().causes();
+  return causes.size() > 1 || (causes.size() == 1 && !causes[0].name().empty());
 }
 
 void print_details(const admin::v1::Device& device) {
@@ -123,19 +76,19 @@ void print_details(const admin::v1::Device& device) {
                {"module", device.module()},
                {"driver", device.driver().empty() ? "none: no rule takes this device" : device.driver()},
                {"pool", device.pool()},
-               {"parent", device.parent_id()},
+               {"parent", device.parent()},
                {"pci", device.pci_bus_id()},
                {"numa", numa(device)},
                {"shared", device.shared() ? "yes" : ""},
                {"binding", binding_text(device)},
                {"health", health_text(device)},
                {"cordon", cordon_text(device)},
-               {"message", device.health().detail()},
-               {"taint", device.taint_effect() == admin::v1::TAINT_EFFECT_NONE ? "" : device.taint()},
+               {"message", device.health().message()},
+               {"taint", device.health().taint() == "none" ? "" : device.health().taint()},
                {"held by", holders(device)}},
               2);
   if (tells_causes(device))
-    for (const auto& cause : device.causes()) fmt::print("  cause {}\n", printable(cause_text(cause)));
+    for (const auto& cause : device.health().causes()) fmt::print("  cause {}\n", printable(cause_text(cause)));
   for (const auto& [name, value] : sorted(device.attributes()))
     fmt::print("  attribute {} = {}\n", printable(name), printable(to_text(value)));
   const auto policies = sorted(device.request_policies());
@@ -166,22 +119,20 @@ Status show_devices(const Session& session, const DeviceQuery& query) {
   const auto list = ask(session.socket, &admin::v1::Admin::Stub::ListDevices);
   if (!list) return std::unexpected(list.error());
   if (auto fine = check_names(session, query, *list); !fine) return fine;
-  std::vector<admin::v1::Device> devices;
-  std::ranges::copy_if(list->devices(), std::back_inserter(devices),
-                       [&](const admin::v1::Device& device) { return query.wants(device); });
+  admin::v1::ListDevicesResponse chosen;
+  for (const auto& device : list->devices())
+    if (query.wants(device)) *chosen.add_devices() = device;
   if (session.json) {
-    json::array array;
-    for (const auto& device : devices) array.push_back(device_json(device));
-    print_json(array);
-  } else if (query.names.empty() || devices.empty()) {
+    print_json(chosen, "devices");
+  } else if (query.names.empty() || chosen.devices().empty()) {
     const auto modules = modules_for_hints(session);
-    if (devices.empty())
+    if (chosen.devices().empty())
       fmt::print("{}\n", no_devices_text(modules, query.module));
     else
-      print_table(devices);
+      print_table(chosen);
     print_hint(not_offered_hint(modules, query.module));
   } else {
-    std::ranges::for_each(devices, print_details);
+    std::ranges::for_each(chosen.devices(), print_details);
   }
   return {};
 }

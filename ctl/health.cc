@@ -20,13 +20,7 @@ struct HealthOptions {
 };
 
 bool is_quarantined(const admin::v1::Device& device) {
-  return std::ranges::any_of(device.causes(), [](const auto& cause) { return cause.quarantined(); });
-}
-
-json::object device_health_json(const admin::v1::Device& device) {
-  return {{"device", device.name()},       {"id", device.id()},
-          {"module", device.module()},     {"driver", text_json(device.driver())},
-          {"health", health_json(device)}, {"cordon", cordon_json(device)}};
+  return std::ranges::any_of(device.health().causes(), [](const auto& cause) { return cause.quarantined(); });
 }
 
 std::string device_state_text(const admin::v1::Device& device) {
@@ -36,7 +30,7 @@ std::string device_state_text(const admin::v1::Device& device) {
 
 // Lists the causes in effect. A device that is only cordoned has none.
 std::vector<std::string> summary(const admin::v1::Device& device) {
-  if (is_healthy(device)) {
+  if (is_healthy(device.health())) {
     const admin::v1::Cordon& cordon = device.cordon();
     return {device.name(),
             device.module(),
@@ -46,31 +40,36 @@ std::vector<std::string> summary(const admin::v1::Device& device) {
             to_rfc3339(cordon.since()),
             fmt::format("cordoned by {}{}{}", cordon.by(), cordon.reason().empty() ? "" : ": ", cordon.reason())};
   }
-  const admin::v1::Cause worst = device.causes().empty() ? admin::v1::Cause() : device.causes(0);
+  const admin::v1::Cause worst = device.health().causes().empty() ? admin::v1::Cause() : device.health().causes(0);
   const std::string cause =
       worst.of_parent().empty() ? worst.name() : fmt::format("{} of {}", worst.name(), worst.of_parent());
-  return {device.name(),          device.module(),           device_state_text(device), cause,
-          device.health_reason(), to_rfc3339(worst.since()), device.health().detail()};
+  return {device.name(),
+          device.module(),
+          device_state_text(device),
+          cause,
+          device.health().reason(),
+          to_rfc3339(worst.since()),
+          device.health().message()};
 }
 
 Status show_all(const Session& session, const HealthOptions& options) {
   const auto list = ask(session.socket, &admin::v1::Admin::Stub::ListDevices);
   if (!list) return std::unexpected(list.error());
   std::uint64_t healthy = 0;
-  json::array array;
+  admin::v1::ListDevicesResponse shown;
   Table table({"DEVICE", "MODULE", "STATE", "CAUSE", "REASON", "SINCE", "MESSAGE"});
   for (const auto& device : list->devices()) {
     if (!options.module.empty() && device.module() != options.module) continue;
-    if (is_healthy(device) && !device.has_cordon()) {
+    if (is_healthy(device.health()) && !device.has_cordon()) {
       ++healthy;
       continue;
     }
-    array.push_back(device_health_json(device));
+    *shown.add_devices() = device;
     table.row(summary(device));
   }
   if (session.json)
-    print_json(array);
-  else if (!array.empty())
+    print_json(shown, "devices");
+  else if (!shown.devices().empty())
     table.print();
   else if (healthy == 0)
     fmt::print("{}\n", no_devices_text(modules_for_hints(session), options.module));
@@ -101,33 +100,8 @@ std::unexpected<Error> unknown_device(const admin::v1::ListDevicesResponse& list
               nearest_hint(name, known));
 }
 
-// Returns whether the event concerns a cause: an event about the device itself has no state.
-bool is_of_cause(const admin::v1::HealthEvent& event) {
-  switch (event.event_kind()) {
-    case admin::v1::HEALTH_EVENT_KIND_BEGAN:
-    case admin::v1::HEALTH_EVENT_KIND_EASED:
-    case admin::v1::HEALTH_EVENT_KIND_ENDED:
-    case admin::v1::HEALTH_EVENT_KIND_CLEARED:
-    case admin::v1::HEALTH_EVENT_KIND_QUARANTINED: return true;
-    default: return false;
-  }
-}
-
-json::array events_json(const admin::v1::ListHealthEventsResponse& history) {
-  json::array array;
-  for (const auto& event : history.events())
-    array.push_back({{"time", time_json(event.time())},
-                     {"kind", event.kind()},
-                     {"device", event.device()},
-                     {"id", event.device_id()},
-                     {"module", event.module()},
-                     {"cause", is_of_cause(event) ? json::value(event.cause()) : json::value()},
-                     {"state", is_of_cause(event) ? json::value(event.state()) : json::value()},
-                     {"reason", event.reason()},
-                     {"message", event.message()},
-                     {"by", text_json(event.by())}});
-  return array;
-}
+// Returns whether the event concerns a cause: an event of the device itself has no state.
+bool is_of_cause(const admin::v1::HealthEvent& event) { return !event.state().empty(); }
 
 void print_events(const admin::v1::ListHealthEventsResponse& history) {
   if (history.events().empty()) return fmt::print("nothing in its history\n");
@@ -135,15 +109,15 @@ void print_events(const admin::v1::ListHealthEventsResponse& history) {
   Table table({"TIME", "WHAT", "CAUSE", "STATE", "REASON", "BY", "MESSAGE"});
   for (const auto& event : history.events()) {
     const std::string cause = is_of_cause(event) && event.cause().empty() ? "general" : event.cause();
-    table.row({to_rfc3339(event.time()), event.kind(), cause, is_of_cause(event) ? event.state() : "", event.reason(),
-               event.by(), event.message()});
+    table.row(
+        {to_rfc3339(event.time()), event.kind(), cause, event.state(), event.reason(), event.by(), event.message()});
   }
   table.print(2);
 }
 
 // Prints the operator's steps to make the device healthy again.
 void print_next_steps(const admin::v1::Device& device) {
-  for (const auto& cause : device.causes()) {
+  for (const auto& cause : device.health().causes()) {
     if (!cause.quarantined()) continue;
     const std::string& owner = cause.of_parent().empty() ? device.name() : cause.of_parent();
     fmt::print("Only an operator ends {}. Once it is repaired: cagectl device clear {} {}\n",
@@ -167,13 +141,13 @@ void print_device(const admin::v1::Device& device, const admin::v1::ListHealthRu
   fmt::print("{}\n", printable(device.name()));
   print_facts({{"id", device.id()},
                {"module", device.module()},
-               {"parent", device.parent_id()},
+               {"parent", device.parent()},
                {"health", health_text(device)},
-               {"message", device.health().detail()},
-               {"taint", device.taint_effect() == admin::v1::TAINT_EFFECT_NONE ? "" : device.taint()},
+               {"message", device.health().message()},
+               {"taint", device.health().taint() == "none" ? "" : device.health().taint()},
                {"cordon", cordon_text(device)}},
               2);
-  for (const auto& cause : device.causes())
+  for (const auto& cause : device.health().causes())
     if (!is_healthy(cause)) fmt::print("  cause {}\n", printable(cause_text(cause, unit_of(rules, cause.name()))));
 }
 
@@ -196,9 +170,9 @@ Status show_one(const Session& session, const HealthOptions& options) {
   if (!history) return std::unexpected(history.error());
   if (!listed && history->events().empty()) return unknown_device(*list, options.device);
   if (session.json) {
-    json::object printed = listed ? device_health_json(**device) : json::object{{"device", options.device}};
-    printed["listed"] = listed;
-    printed["events"] = events_json(*history);
+    json::value printed = listed ? to_json(**device) : json::object{{"name", options.device}};
+    printed.as_object()["listed"] = listed;
+    printed.as_object()["events"] = to_json(*history).at("events");
     print_json(printed);
     return {};
   }

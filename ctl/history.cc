@@ -10,7 +10,6 @@
 namespace cardcage {
 namespace {
 
-namespace json = boost::json;
 using std::chrono::milliseconds;
 
 struct HistoryQuery {
@@ -18,24 +17,9 @@ struct HistoryQuery {
   std::uint32_t limit = 100;
 };
 
-milliseconds held(const admin::v1::HistoryEntry& entry) { return milliseconds(entry.released() - entry.prepared()); }
-
 std::string held_text(const admin::v1::HistoryEntry& entry) {
-  const auto time = held(entry);
+  const auto time = std::chrono::round<milliseconds>(std::chrono::duration<double>(entry.held_seconds()));
   return format_duration(time < std::chrono::seconds(1) ? time : std::chrono::floor<std::chrono::seconds>(time));
-}
-
-json::value history_entry_json(const admin::v1::HistoryEntry& entry) {
-  return {{"claim", to_json(entry.ref())},
-          {"driver", entry.driver()},
-          {"module", entry.module()},
-          {"request", entry.request()},
-          {"pool", entry.pool()},
-          {"device", entry.device()},
-          {"shareID", text_json(entry.share_id())},
-          {"prepared", time_json(entry.prepared())},
-          {"released", time_json(entry.released())},
-          {"heldSeconds", held(entry).count() / 1000}};
 }
 
 void print_history(const admin::v1::ListHistoryResponse& history) {
@@ -58,10 +42,10 @@ Status show_history(const Session& session, const HistoryQuery& query) {
   request.set_since(*earliest);
   const auto history = ask(session.socket, &admin::v1::Admin::Stub::ListHistory, request);
   if (!history) return std::unexpected(history.error());
-  if (!session.json) return print_history(*history), Status{};
-  json::array entries;
-  for (const auto& entry : history->entries()) entries.push_back(history_entry_json(entry));
-  print_json(entries);
+  if (session.json)
+    print_json(*history, "entries");
+  else
+    print_history(*history);
   return {};
 }
 

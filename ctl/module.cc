@@ -46,7 +46,7 @@ std::vector<admin::v1::Claim> claims_of(const admin::v1::ListClaimsResponse& lis
     if (device.module() == options.module && (device.name() == options.device || device.id() == options.device))
       ids.insert(device.id());
   for (const auto& device : devices.devices())
-    if (device.module() == options.module && (ids.contains(device.id()) || ids.contains(device.parent_id())))
+    if (device.module() == options.module && (ids.contains(device.id()) || ids.contains(device.parent())))
       for (const auto& holder : device.holders()) users.insert(holder.uid());
   const auto is_meant = [&](const admin::v1::Claim& claim) {
     if (options.device.empty()) return claim.state() != "earlier-boot";
@@ -70,21 +70,6 @@ void print_kept_claims(const std::vector<admin::v1::Claim>& claims, bool of_devi
   table.print(2);
 }
 
-json::array kept_claims_json(const std::vector<admin::v1::Claim>& claims) {
-  json::array list;
-  for (const auto& claim : claims) {
-    json::array devices, pods;
-    for (const auto& device : claim.devices()) devices.emplace_back(device.device());
-    for (const auto& holder : claim.holders())
-      pods.push_back({{"namespace", holder.namespace_()}, {"pod", holder.pod()}, {"id", holder.id()}});
-    list.push_back({{"claim", to_json(claim.ref())},
-                    {"driver", claim.driver()},
-                    {"devices", std::move(devices)},
-                    {"pods", std::move(pods)}});
-  }
-  return list;
-}
-
 Status command_module(const Session& session, const Verb& verb, const ModuleCommandOptions& options) {
   const auto limit = parse_duration(options.limit);
   if (!limit) return within(limit.error(), "--timeout");
@@ -106,7 +91,8 @@ Status command_module(const Session& session, const Verb& verb, const ModuleComm
   if (session.json) {
     json::object printed{{"module", options.module}, {"state", to_json(response->state())}};
     if (!options.device.empty()) printed["device"] = options.device;
-    printed["claims"] = kept_claims_json(claims);
+    json::array& printed_claims = printed["claims"].emplace_array();
+    for (const auto& claim : claims) printed_claims.push_back(to_json(claim));
     print_json(printed);
     return {};
   }

@@ -30,14 +30,14 @@ struct AdmissionOptions {
 OptionDeclaration declaration_of(const admin::v1::Option& option) {
   OptionDeclaration declaration;
   declaration.name = option.name();
-  declaration.type = static_cast<OptionType>(option.value_type());  // both enums have the numbers of the module ABI
+  declaration.type = static_cast<OptionType>(option.type());  // both enums have the numbers of the module ABI
   declaration.required = option.required();
   declaration.class_only = option.class_only();
   declaration.quantity = option.quantity();
   declaration.objects = option.objects();
   declaration.choices.assign(option.choices().begin(), option.choices().end());
-  declaration.min = option.min();
-  declaration.max = option.max();
+  declaration.min = to_integer(option.min());
+  declaration.max = to_integer(option.max());
   return declaration;
 }
 

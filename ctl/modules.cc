@@ -11,61 +11,7 @@
 namespace cardcage {
 namespace {
 
-namespace json = boost::json;
-
-json::value option_json(const admin::v1::Option& option) {
-  return {{"name", option.name()},
-          {"type", option.type()},
-          {"help", option.help()},
-          {"default", option.default_text()},
-          {"required", option.required()},
-          {"secret", option.secret()},
-          {"live", option.live()},
-          {"classOnly", option.class_only()},
-          {"choices", strings_json(option.choices())},
-          {"min", option.min()},
-          {"max", option.max()},
-          {"given", option.given()},
-          {"value", to_json(option.value())}};
-}
-
-template <class Options>
-json::array options_json(const Options& options) {
-  json::array array;
-  for (const auto& option : options) array.push_back(option_json(option));
-  return array;
-}
-
-json::array params_json(const admin::v1::Module& module) {
-  json::array schemas;
-  for (const auto& schema : module.params())
-    schemas.push_back({{"apiVersion", schema.api_version()},
-                       {"kind", schema.kind()},
-                       {"deviceKinds", strings_json(schema.device_kinds())},
-                       {"fields", options_json(schema.fields())}});
-  return schemas;
-}
-
-template <class Lines>
-json::array lines_json(const Lines& lines) {
-  json::array array;
-  for (const auto& line : lines) array.push_back({{"time", time_json(line.time())}, {"text", line.text()}});
-  return array;
-}
-
-json::value end_json(const admin::v1::Module& module) {
-  if (!module.has_last_end()) return nullptr;
-  const admin::v1::ModuleEnd& end = module.last_end();
-  return {{"time", time_json(end.time())}, {"how", end.how()}, {"lines", lines_json(end.lines())}};
-}
-
-template <class Texts>
-json::object texts_json(const Texts& texts) {
-  const std::map<std::string, std::string> sorted(texts.begin(), texts.end());
-  json::object object;
-  for (const auto& [name, value] : sorted) object[name] = value;
-  return object;
-}
+using admin::v1::Option;
 
 std::string labels(const admin::v1::Module& module) {
   const std::map<std::string, std::string> sorted(module.labels().begin(), module.labels().end());
@@ -74,29 +20,15 @@ std::string labels(const admin::v1::Module& module) {
   return text;
 }
 
-json::value list_json(bool listed, const admin::v1::PermissionList& list) {
-  return listed ? json::value(strings_json(list.items())) : json::value(nullptr);
-}
-
-json::value permissions_json(const admin::v1::Permissions& its) {
-  return {{"confinedBy", its.confined_by().empty() ? json::value(nullptr) : json::value(its.confined_by())},
-          {"programs", strings_json(its.programs())},
-          {"writes", strings_json(its.writes())},
-          {"deviceNodes", list_json(its.has_device_nodes(), its.device_nodes())},
-          {"mounts", list_json(its.has_mounts(), its.mounts())},
-          {"hooks", list_json(its.has_hooks(), its.hooks())},
-          {"netDevices", list_json(its.has_net_devices(), its.net_devices())},
-          {"groups", list_json(its.has_groups(), its.groups())},
-          {"env", list_json(its.has_env(), its.env())}};
-}
-
 template <class Items>
 std::string permitted(const Items& items) {
   return items.empty() ? "none" : fmt::format("{}", fmt::join(items, ", "));
 }
 
-std::string permitted(bool listed, const admin::v1::PermissionList& list) {
-  return listed ? permitted(list.items()) : "any";
+std::string permitted(bool listed, const google::protobuf::ListValue& list) {
+  std::vector<std::string> items;
+  for (const auto& item : list.values()) items.push_back(item.string_value());
+  return listed ? permitted(items) : "any";
 }
 
 std::string confinement(const admin::v1::Module& module) {
@@ -117,50 +49,25 @@ void print_permissions(const admin::v1::Permissions& its) {
               4);
 }
 
-json::value module_json(const admin::v1::Module& module) {
-  return {{"name", module.name()},
-          {"state", to_json(module.state())},
-          {"path", module.path()},
-          {"isolation", module.isolation()},
-          {"permissions", permissions_json(module.permissions())},
-          {"devices", module.devices()},
-          {"restarts", module.restarts()},
-          {"since", time_json(module.since())},
-          {"recentFailures", module.recent_failures()},
-          {"lastEnd", end_json(module)},
-          {"lines", lines_json(module.lines())},
-          {"id", module.id()},
-          {"version", module.version()},
-          {"vendor", module.vendor()},
-          {"abi", module.abi()},
-          {"sha256", module.sha256()},
-          {"notOffered", texts_json(module.not_offered())},
-          {"labels", texts_json(module.labels())},
-          {"metrics", strings_json(module.metrics())},
-          {"services", services_json(module.services())},
-          {"options", options_json(module.options())},
-          {"params", params_json(module)}};
-}
-
-bool is_duration(const admin::v1::Option& option) { return option.value_type() == admin::v1::OPTION_TYPE_DURATION; }
+bool is_duration(const Option& option) { return option.type() == Option::duration; }
 
 // Returns true for a type whose bounds limit the length, not the value.
-bool is_measured_by_length(const admin::v1::Option& option) {
-  return option.value_type() == admin::v1::OPTION_TYPE_STRING || option.value_type() == admin::v1::OPTION_TYPE_LIST ||
-         option.value_type() == admin::v1::OPTION_TYPE_MAP;
+bool is_measured_by_length(const Option& option) {
+  return option.type() == Option::string || option.type() == Option::list || option.type() == Option::map;
 }
 
-std::string number(const admin::v1::Option& option, std::int64_t value) {
-  return is_duration(option) ? format_duration(std::chrono::nanoseconds(value)) : fmt::to_string(value);
+std::string number(const Option& option, double value) {
+  return is_duration(option) ? format_duration(std::chrono::nanoseconds(to_integer(value)))
+                             : fmt::to_string(to_integer(value));
 }
 
-std::string value(const admin::v1::Option& option) {
+std::string value(const Option& option) {
   if (option.secret()) return option.given() ? "(secret)" : "";
-  if (is_duration(option) && option.has_value()) return number(option, option.value().integer());
+  if (is_duration(option) && option.has_value()) return number(option, option.value().number_value());
   return to_text(option.value());
 }
 
-std::string allowed(const admin::v1::Option& option) {
+std::string allowed(const Option& option) {
   std::vector<std::string> rules;
   if (option.choices_size() > 0) rules.push_back(fmt::format("{}", fmt::join(option.choices(), " | ")));
   if (option.min() != 0 || option.max() != 0)
@@ -169,7 +76,7 @@ std::string allowed(const admin::v1::Option& option) {
   return fmt::format("{}", fmt::join(rules, ", "));
 }
 
-std::string help(const admin::v1::Option& option) {
+std::string help(const Option& option) {
   if (option.class_only()) return option.help() + " (in a DeviceClass only)";
   return option.live() ? option.help() + " (a change needs no restart)" : option.help();
 }
@@ -181,9 +88,10 @@ void print_declared(const Options& options, bool values) {
   for (const auto& option : options) {
     const std::string fallback = option.required() ? "(required)" : option.default_text();
     if (values)
-      table.row({option.name(), option.type(), value(option), fallback, allowed(option), help(option)});
+      table.row(
+          {option.name(), Option::Type_Name(option.type()), value(option), fallback, allowed(option), help(option)});
     else
-      table.row({option.name(), option.type(), fallback, allowed(option), help(option)});
+      table.row({option.name(), Option::Type_Name(option.type()), fallback, allowed(option), help(option)});
   }
   table.print(2);
 }
@@ -256,17 +164,17 @@ Status print_modules(const Session& session, const admin::v1::ListModulesRespons
                      const std::vector<std::string>& wanted) {
   std::vector<std::string> names;
   for (const auto& module : list.modules()) names.push_back(module.name());
-  json::array chosen;
+  admin::v1::ListModulesResponse chosen;
   for (const std::string& name : wanted) {
     const auto module = std::ranges::find(list.modules(), name, &admin::v1::Module::name);
     if (module == list.modules().end())
       return fail(Code::kNotFound, "no module '{}'{}", name, nearest_hint(name, names));
     if (session.json)
-      chosen.push_back(module_json(*module));
+      *chosen.add_modules() = *module;
     else
       print_detail(*module);
   }
-  if (session.json) print_json(chosen);
+  if (session.json) print_json(chosen, "modules");
   return {};
 }
 
@@ -275,10 +183,10 @@ Status show_modules(const Session& session, const std::string& options_of, const
   if (!list) return std::unexpected(list.error());
   if (!wanted.empty()) return print_modules(session, *list, wanted);
   if (options_of.empty()) {
-    if (!session.json) return print_modules(*list), Status{};
-    json::array modules;
-    for (const auto& module : list->modules()) modules.push_back(module_json(module));
-    print_json(modules);
+    if (session.json)
+      print_json(*list, "modules");
+    else
+      print_modules(*list);
     return {};
   }
   std::vector<std::string> names;
@@ -286,7 +194,7 @@ Status show_modules(const Session& session, const std::string& options_of, const
     names.push_back(module.name());
     if (module.name() != options_of) continue;
     if (!session.json) return print_options(module);
-    print_json(module_json(module));
+    print_json(to_json(module));
     return {};
   }
   return fail(Code::kNotFound, "no module '{}'{}", options_of, nearest_hint(options_of, names));

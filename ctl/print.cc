@@ -2,17 +2,26 @@
 
 #include <fmt/chrono.h>
 #include <fmt/ranges.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/util/json_util.h>
+#include <google/protobuf/util/type_resolver_util.h>
 
 #include <algorithm>
+#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <cmath>
 #include <cstdio>
 #include <cwchar>
+#include <limits>
+#include <memory>
+#include <tuple>
 
 namespace cardcage {
 namespace {
 
 namespace json = boost::json;
+namespace pb = google::protobuf;
 
 constexpr std::size_t kGap = 2;
 
@@ -78,15 +87,6 @@ std::vector<std::string> lines_of(std::string_view text) {
   return lines;
 }
 
-json::value level_json(admin::v1::Level level) {
-  switch (level) {
-    case admin::v1::LEVEL_GOOD: return json::string("good");
-    case admin::v1::LEVEL_IN_PROGRESS: return json::string("in progress");
-    case admin::v1::LEVEL_BAD: return json::string("bad");
-    default: return nullptr;  // none, or known only to a newer daemon
-  }
-}
-
 }  // namespace
 
 std::string printable(std::string_view text) { return fmt::format("{}", fmt::join(lines_of(text), "\n  ")); }
@@ -136,24 +136,44 @@ void print_json(const json::value& value) {
   fmt::print("{}\n", out);
 }
 
+json::value to_json(const pb::Message& message) {
+  std::string binary;
+  {
+    pb::io::StringOutputStream stream(&binary);
+    pb::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);  // sorts maps
+    message.SerializeToCodedStream(&coded);
+  }
+  const std::string host = "cardcage";
+  const std::unique_ptr<pb::util::TypeResolver> types(
+      pb::util::NewTypeResolverForDescriptorPool(host, message.GetDescriptor()->file()->pool()));
+  pb::util::JsonPrintOptions options;
+  options.always_print_primitive_fields = true;
+  std::string text;
+  // Cannot fail: the resolver has the type of the message.
+  std::ignore = pb::util::BinaryToJsonString(types.get(), fmt::format("{}/{}", host, message.GetTypeName()), binary,
+                                             &text, options);
+  return json::parse(text);
+}
+
+void print_json(const pb::Message& message, std::string_view member) { print_json(to_json(message).at(member)); }
+
 std::string to_text(const admin::v1::Condition& condition) {
   return condition.detail().empty() ? condition.state() : fmt::format("{}: {}", condition.state(), condition.detail());
 }
 
-std::string to_text(const admin::v1::Value& value) {
+std::string to_text(const pb::Value& value) {
   switch (value.kind_case()) {
-    case admin::v1::Value::kInteger: return fmt::to_string(value.integer());
-    case admin::v1::Value::kBoolean: return value.boolean() ? "true" : "false";
-    case admin::v1::Value::kText: return value.text();
-    case admin::v1::Value::kVersion: return value.version();
-    case admin::v1::Value::kList: {
+    case pb::Value::kNumberValue: return fmt::to_string(value.number_value());
+    case pb::Value::kBoolValue: return value.bool_value() ? "true" : "false";
+    case pb::Value::kStringValue: return value.string_value();
+    case pb::Value::kListValue: {
       std::vector<std::string> items;
-      for (const auto& item : value.list().items()) items.push_back(to_text(item));
+      for (const auto& item : value.list_value().values()) items.push_back(to_text(item));
       return fmt::format("[{}]", fmt::join(items, ", "));
     }
-    case admin::v1::Value::KIND_NOT_SET: break;
+    default: return "";
   }
-  return "";
 }
 
 std::string to_text(const admin::v1::ClaimRef& ref) {
@@ -164,36 +184,16 @@ std::string count(std::uint64_t number, std::string_view noun) {
   return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
 }
 
-json::value to_json(const admin::v1::Condition& condition) {
-  return {{"state", condition.state()}, {"detail", condition.detail()}, {"level", level_json(condition.level())}};
+std::string to_rfc3339(const pb::Timestamp& time) {
+  if (time.seconds() == 0) return "";
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(time.seconds())));
 }
 
-json::value to_json(const admin::v1::Value& value) {
-  switch (value.kind_case()) {
-    case admin::v1::Value::kInteger: return value.integer();
-    case admin::v1::Value::kBoolean: return value.boolean();
-    case admin::v1::Value::kText: return json::string(value.text());
-    case admin::v1::Value::kVersion: return json::string(value.version());
-    case admin::v1::Value::kList: {
-      json::array items;
-      for (const auto& item : value.list().items()) items.push_back(to_json(item));
-      return items;
-    }
-    case admin::v1::Value::KIND_NOT_SET: break;
-  }
-  return nullptr;
+std::int64_t to_integer(double number) {
+  constexpr double kEnd = 0x1p63;
+  if (number >= kEnd) return std::numeric_limits<std::int64_t>::max();
+  return number < -kEnd ? std::numeric_limits<std::int64_t>::min() : static_cast<std::int64_t>(number);
 }
-
-json::value to_json(const admin::v1::ClaimRef& ref) {
-  return {{"namespace", ref.namespace_()}, {"name", ref.name()}, {"uid", ref.uid()}};
-}
-
-std::string to_rfc3339(std::int64_t milliseconds) {
-  if (milliseconds == 0) return "";
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(milliseconds / 1000)));
-}
-
-json::value time_json(std::int64_t milliseconds) { return text_json(to_rfc3339(milliseconds)); }
 
 json::value text_json(const std::string& text) {
   if (text.empty()) return nullptr;

@@ -34,24 +34,25 @@ void print_facts(std::initializer_list<std::pair<std::string_view, std::string>>
 
 // Prints with two spaces of indentation and a newline at the end.
 void print_json(const boost::json::value& value);
+// Prints a member of the message.
+void print_json(const google::protobuf::Message& message, std::string_view member);
+// Returns the documented value: every member, also an empty one, but no absent message.
+boost::json::value to_json(const google::protobuf::Message& message);
 
 // Returns "state: detail", or the state alone.
 std::string to_text(const admin::v1::Condition& condition);
 // Returns "shared", "true" or "[a, b]".
-std::string to_text(const admin::v1::Value& value);
+std::string to_text(const google::protobuf::Value& value);
 // Returns "default/training", or the UID if the name is unknown.
 std::string to_text(const admin::v1::ClaimRef& ref);
 // Returns "1 device" or "2 devices".
 std::string count(std::uint64_t number, std::string_view noun);
 
-boost::json::value to_json(const admin::v1::Condition& condition);
-boost::json::value to_json(const admin::v1::Value& value);
-boost::json::value to_json(const admin::v1::ClaimRef& ref);
+// Returns "2027-01-15T08:00:00Z"; "" for an absent time.
+std::string to_rfc3339(const google::protobuf::Timestamp& time);
 
-// Converts milliseconds since the epoch to RFC 3339 in UTC, "2027-01-15T08:00:00Z"; "" for 0.
-std::string to_rfc3339(std::int64_t milliseconds);
-// Does the same for JSON: null for 0.
-boost::json::value time_json(std::int64_t milliseconds);
+// Numbers beyond 64 bits become the largest or smallest.
+std::int64_t to_integer(double number);
 
 // Returns null for "".
 boost::json::value text_json(const std::string& text);
@@ -61,19 +62,6 @@ boost::json::array strings_json(const Strings& strings) {
   boost::json::array array;
   for (const auto& text : strings) array.emplace_back(text);
   return array;
-}
-
-// Prints the helper daemons of a module or claim.
-template <class Services>
-boost::json::array services_json(const Services& services) {
-  boost::json::array list;
-  for (const auto& service : services)
-    list.push_back({{"module", service.module()},
-                    {"claimUID", service.claim_uid()},
-                    {"name", service.name()},
-                    {"state", service.state()},
-                    {"restarts", service.restarts()}});
-  return list;
 }
 
 }  // namespace cardcage

@@ -47,7 +47,7 @@ Result<std::size_t> check_all(std::string_view kind, const Served& served) {
   for (const auto& one : served) {
     if (one.socket().empty()) continue;
     const std::string subject = fmt::format("{} '{}'", kind, one.name());
-    if (one.registration().level() != admin::v1::LEVEL_GOOD)
+    if (one.registration().level() != "good")
       return fail(Code::kFailedPrecondition, "{} is not registered with the kubelet: {}", subject,
                   to_text(one.registration()));
     if (auto usable = check_answer(subject, one); !usable) return std::unexpected(usable.error());

@@ -6,21 +6,6 @@
 namespace cardcage {
 namespace {
 
-namespace json = boost::json;
-
-json::value reload_json(const admin::v1::ReloadResponse& reload) {
-  json::array steps;
-  for (const auto& step : reload.steps())
-    steps.push_back({{"action", step.action()},
-                     {"subject", step.subject()},
-                     {"detail", step.detail()},
-                     {"outcome", step.has_outcome() ? to_json(step.outcome()) : json::value()}});
-  return {{"file", reload.file()},
-          {"applied", reload.applied()},
-          {"errors", strings_json(reload.errors())},
-          {"steps", std::move(steps)}};
-}
-
 void print_reload(const admin::v1::ReloadResponse& reload) {
   for (const auto& error : reload.errors()) print_error(error);
   if (!reload.errors().empty()) return;
@@ -42,14 +27,14 @@ Status reload_config(const Session& session, bool dry_run) {
   const auto reload = ask(session.socket, &admin::v1::Admin::Stub::Reload, request);
   if (!reload) return std::unexpected(reload.error());
   if (session.json)
-    print_json(reload_json(*reload));
+    print_json(to_json(*reload));
   else
     print_reload(*reload);
   if (!reload->errors().empty())
     return fail(Code::kInvalidArgument, "{} was refused because of {}; the running configuration stays", reload->file(),
                 count(static_cast<std::uint64_t>(reload->errors_size()), "error"));
   for (const auto& step : reload->steps())
-    if (step.outcome().level() == admin::v1::LEVEL_BAD)
+    if (step.outcome().level() == "bad")
       return fail(Code::kFailedPrecondition, "{} does not run as configured; 'cagectl modules' shows why",
                   step.subject());
   return {};

@@ -8,63 +8,6 @@
 namespace cardcage {
 namespace {
 
-namespace json = boost::json;
-
-json::value driver_json(const admin::v1::Driver& driver) {
-  return {{"name", driver.name()},
-          {"module", driver.module()},
-          {"pool", driver.pool()},
-          {"socket", driver.socket()},
-          {"registration", to_json(driver.registration())},
-          {"publication", to_json(driver.publication())},
-          {"generation", driver.generation()},
-          {"slices", driver.slices()},
-          {"devices", driver.devices()}};
-}
-
-json::value resource_json(const admin::v1::Resource& resource) {
-  return {{"name", resource.name()},
-          {"module", resource.module()},
-          {"socket", resource.socket()},
-          {"way", resource.way()},
-          {"registration", to_json(resource.registration())},
-          {"devices", resource.devices()},
-          {"healthy", resource.healthy()},
-          {"handedOut", resource.handed_out()}};
-}
-
-json::value status_json(const admin::v1::GetStatusResponse& status) {
-  json::array drivers, resources;
-  for (const auto& driver : status.drivers()) drivers.push_back(driver_json(driver));
-  for (const auto& resource : status.resources()) resources.push_back(resource_json(resource));
-  return {{"version", status.version()},
-          {"node", status.node()},
-          {"pid", status.pid()},
-          {"started", time_json(status.started())},
-          {"uptimeSeconds", status.uptime_ms() / 1000},
-          {"restarts", status.restarts()},
-          {"lastEnd", text_json(status.last_end())},
-          {"config",
-           {{"file", status.config_file()},
-            {"sha256", status.config_sha256()},
-            {"state", to_json(status.config())},
-            {"applied", time_json(status.config_applied())},
-            {"reloads", status.config_reloads()},
-            {"failures", status.config_reload_failures()},
-            {"errors", strings_json(status.config_errors())},
-            {"restart", strings_json(status.config_restart())}}},
-          {"apiServer", to_json(status.api_server())},
-          {"ledger", to_json(status.ledger())},
-          {"liveClaims", status.live_claims()},
-          {"podResources", to_json(status.pod_resources())},
-          {"nodeLabels", to_json(status.node_labels())},
-          {"containerRuntime", to_json(status.container_runtime())},
-          {"claimStatus", to_json(status.claim_status())},
-          {"drivers", std::move(drivers)},
-          {"resources", std::move(resources)},
-          {"warnings", strings_json(status.warnings())}};
-}
-
 std::string publication(const admin::v1::Driver& driver) {
   std::string text = to_text(driver.publication());
   if (driver.slices() > 0)
@@ -74,17 +17,14 @@ std::string publication(const admin::v1::Driver& driver) {
 
 std::string registration(const admin::v1::Resource& resource) {
   std::string text = to_text(resource.registration());
-  if (resource.registration_way() == admin::v1::REGISTRATION_WAY_UNSPECIFIED) return text;
-  return fmt::format(
-      "{} ({})", text,
-      resource.registration_way() == admin::v1::REGISTRATION_WAY_REGISTRY ? "plugins_registry" : "kubelet.sock");
+  if (resource.way().empty()) return text;
+  return fmt::format("{} ({})", text, resource.way() == "registry" ? "plugins_registry" : "kubelet.sock");
 }
 
 // Returns the digest of the running configuration; the condition follows if the file differs from it.
-std::string config(const admin::v1::GetStatusResponse& status) {
-  const std::string text = fmt::format("{} (sha256 {})", status.config_file(), status.config_sha256().substr(0, 12));
-  const bool applied = !status.has_config() || status.config().level() == admin::v1::LEVEL_GOOD;
-  return applied ? text : fmt::format("{}, {}", text, to_text(status.config()));
+std::string config(const admin::v1::Config& its) {
+  const std::string text = fmt::format("{} (sha256 {})", its.file(), its.sha256().substr(0, 12));
+  return its.state().level() == "good" ? text : fmt::format("{}, {}", text, to_text(its.state()));
 }
 
 std::string restarts(const admin::v1::GetStatusResponse& status) {
@@ -93,12 +33,11 @@ std::string restarts(const admin::v1::GetStatusResponse& status) {
 }
 
 void print_status(const admin::v1::GetStatusResponse& status) {
-  const auto uptime = std::chrono::floor<std::chrono::seconds>(std::chrono::milliseconds(status.uptime_ms()));
   fmt::print("cardcage {} on node {}, pid {}, up {}\n", printable(status.version()), printable(status.node()),
-             status.pid(), format_duration(uptime));
+             status.pid(), format_duration(std::chrono::seconds(status.uptime_seconds())));
   print_facts(
       {{"restarts", restarts(status)},
-       {"config", config(status)},
+       {"config", config(status.config())},
        {"api server", to_text(status.api_server())},
        {"ledger", fmt::format("{}, {} prepared", to_text(status.ledger()), count(status.live_claims(), "claim"))},
        {"pod resources", to_text(status.pod_resources())},
@@ -131,7 +70,7 @@ Status show_status(const Session& session) {
   const auto status = ask(session.socket, &admin::v1::Admin::Stub::GetStatus);
   if (!status) return std::unexpected(status.error());
   if (session.json)
-    print_json(status_json(*status));
+    print_json(to_json(*status));
   else
     print_status(*status);
   return {};

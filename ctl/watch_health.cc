@@ -22,7 +22,8 @@ struct WatchCommand {
 // One device in a message; v1 and v1alpha1 have the same fields.
 struct ReportedHealth {
   std::string state, message;
-  std::int64_t updated = 0, timeout = 0;
+  google::protobuf::Timestamp updated;
+  std::int64_t timeout = 0;
   friend bool operator==(const ReportedHealth& a, const ReportedHealth& b) {
     return a.state == b.state && a.message == b.message;
   }
@@ -40,9 +41,11 @@ std::string word(int state) {
 template <class Response>
 Reports reports_of(const Response& response) {
   Reports reports;
-  for (const auto& device : response.devices())
-    reports[fmt::format("{}/{}", device.device().pool_name(), device.device().device_name())] = {
-        word(device.health()), device.message(), device.last_updated_time(), device.health_check_timeout_seconds()};
+  for (const auto& device : response.devices()) {
+    ReportedHealth report{word(device.health()), device.message(), {}, device.health_check_timeout_seconds()};
+    report.updated.set_seconds(device.last_updated_time());
+    reports[fmt::format("{}/{}", device.device().pool_name(), device.device().device_name())] = std::move(report);
+  }
   return reports;
 }
 
@@ -52,11 +55,11 @@ void print_changes(const Reports& before, const Reports& now) {
     if (old != before.end() && old->second == report) continue;
     const std::string state =
         old == before.end() ? report.state : fmt::format("{} -> {}", old->second.state, report.state);
-    fmt::print("{}  {}  {}{}\n", to_rfc3339(report.updated * 1000), printable(name), state,
+    fmt::print("{}  {}  {}{}\n", to_rfc3339(report.updated), printable(name), state,
                report.message.empty() ? "" : ": " + printable(report.message));
   }
   for (const auto& [name, report] : before)
-    if (!now.contains(name)) fmt::print("{}  {}  gone\n", to_rfc3339(report.updated * 1000), printable(name));
+    if (!now.contains(name)) fmt::print("{}  {}  gone\n", to_rfc3339(report.updated), printable(name));
   std::fflush(stdout);
 }
 
@@ -68,7 +71,7 @@ void print_message(const Reports& reports) {
                        {"device", name.substr(name.rfind('/') + 1)},
                        {"health", report.state},
                        {"message", report.message},
-                       {"updated", time_json(report.updated * 1000)},
+                       {"updated", text_json(to_rfc3339(report.updated))},
                        {"timeoutSeconds", report.timeout}});
   fmt::print("{}\n", json::serialize(json::value{{"devices", std::move(devices)}}));
   std::fflush(stdout);

@@ -14,21 +14,23 @@ constexpr std::int64_t kDefaultHistory = 100, kMaxHistory = 10'000;
 constexpr std::size_t kMaxText = 8u << 10;
 constexpr std::chrono::milliseconds kDefaultLimit = std::chrono::seconds(30), kMaxLimit = std::chrono::minutes(10);
 
-wire::Level wire_level(Level level) {
-  switch (level) {
-    case Level::kGood: return wire::LEVEL_GOOD;
-    case Level::kInProgress: return wire::LEVEL_IN_PROGRESS;
-    case Level::kBad: return wire::LEVEL_BAD;
-  }
-  return wire::LEVEL_UNSPECIFIED;
+}  // namespace
+
+google::protobuf::Timestamp* new_timestamp(WallTime time) {
+  if (time == WallTime{}) return nullptr;
+  auto* message = new google::protobuf::Timestamp;
+  message->set_seconds(std::chrono::floor<std::chrono::seconds>(time.time_since_epoch()).count());
+  return message;
 }
 
-}  // namespace
+double seconds(Duration duration) {
+  return static_cast<double>(std::chrono::floor<std::chrono::milliseconds>(duration).count()) / 1000;
+}
 
 std::string text(std::string_view bytes) { return cut_utf8(bytes, kMaxText); }
 
 void fill(wire::Condition& message, const Condition& condition) {
-  message.set_level(wire_level(condition.level));
+  message.set_level(std::string(to_string(condition.level)));
   message.set_state(condition.reason);
   message.set_detail(text(condition.text));
 }

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,16 +12,18 @@
 
 namespace cardcage {
 
-template <class Rep, class Period>
-std::int64_t milliseconds(std::chrono::duration<Rep, Period> duration) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
-}
-inline std::int64_t milliseconds(WallTime time) { return milliseconds(time.time_since_epoch()); }
+// Makes the argument of a message's set_allocated function: the whole seconds, or null for a time that is not known.
+google::protobuf::Timestamp* new_timestamp(WallTime time);
+// Rounded down to milliseconds.
+double seconds(Duration duration);
 
 // Paths and texts from elsewhere may hold any bytes; a protobuf string holds only UTF-8.
 std::string text(std::string_view bytes);
 
 void fill(admin::v1::Condition& message, const Condition& condition);
+inline void fill(admin::v1::Condition& message, const std::optional<Condition>& condition) {
+  if (condition) fill(message, *condition);
+}
 // The health of the device, its causes and its cordon.
 void fill_health(admin::v1::Device& message, const DeviceReport& report);
 

@@ -15,6 +15,7 @@ namespace cardcage {
 namespace {
 
 namespace wire = admin::v1;
+namespace pb = google::protobuf;
 
 void fill(wire::ClaimRef& message, const ClaimRef& ref) {
   message.set_namespace_(ref.name_space);
@@ -22,44 +23,31 @@ void fill(wire::ClaimRef& message, const ClaimRef& ref) {
   message.set_uid(ref.uid);
 }
 
-void fill(wire::Value& message, std::int64_t value) { message.set_integer(value); }
-void fill(wire::Value& message, bool value) { message.set_boolean(value); }
-void fill(wire::Value& message, const std::string& value) { message.set_text(value); }
+// A number of protobuf is a double, which holds an integer up to this one exactly.
+constexpr std::int64_t kMaxExact = std::int64_t{1} << 53;
+
+void fill(pb::Value& message, std::int64_t value) {
+  if (value >= -kMaxExact && value <= kMaxExact)
+    message.set_number_value(static_cast<double>(value));
+  else
+    message.set_string_value(fmt::to_string(value));
+}
+void fill(pb::Value& message, bool value) { message.set_bool_value(value); }
+void fill(pb::Value& message, const std::string& value) { message.set_string_value(value); }
 // Does nothing: options are never maps, and the parameters in a listing have no values.
-void fill(wire::Value&, const TextMap&) {}
-void fill(wire::Value& message, const SemVer& value) { message.set_version(value.text); }
+void fill(pb::Value&, const TextMap&) {}
+void fill(pb::Value& message, const SemVer& value) { message.set_string_value(value.text); }
 template <class T>
-void fill(wire::Value& message, const std::vector<T>& values) {
-  auto* list = message.mutable_list();
-  for (const T& value : values) fill(*list->add_items(), value);
+void fill(pb::Value& message, const std::vector<T>& values) {
+  auto* list = message.mutable_list_value();
+  for (const T& value : values) fill(*list->add_values(), value);
 }
 
 std::string_view word(Isolation isolation) { return isolation == Isolation::kProcess ? "process" : "in-process"; }
 
-void set_type(wire::Option& message, OptionType type) {
-  const auto set = [&](wire::OptionType value, const char* word) {
-    message.set_value_type(value);
-    message.set_type(word);
-  };
-  switch (type) {
-    case OptionType::kString: return set(wire::OPTION_TYPE_STRING, "string");
-    case OptionType::kInteger: return set(wire::OPTION_TYPE_INTEGER, "integer");
-    case OptionType::kBoolean: return set(wire::OPTION_TYPE_BOOLEAN, "boolean");
-    case OptionType::kDuration: return set(wire::OPTION_TYPE_DURATION, "duration");
-    case OptionType::kList: return set(wire::OPTION_TYPE_LIST, "list");
-    case OptionType::kMap: return set(wire::OPTION_TYPE_MAP, "map");
-  }
-}
-
-void set_way(wire::Resource& message, RegistrationWay way) {
-  const bool registry = way == RegistrationWay::kRegistry;
-  message.set_registration_way(registry ? wire::REGISTRATION_WAY_REGISTRY : wire::REGISTRATION_WAY_KUBELET);
-  message.set_way(registry ? "registry" : "kubelet");
-}
-
 void fill(wire::Option& message, const OptionDeclaration& declared) {
   message.set_name(declared.name);
-  set_type(message, declared.type);
+  message.set_type(static_cast<wire::Option::Type>(declared.type));
   message.set_help(declared.help);
   message.set_default_text(declared.default_text);
   message.set_required(declared.required);
@@ -69,8 +57,8 @@ void fill(wire::Option& message, const OptionDeclaration& declared) {
   message.set_quantity(declared.quantity);
   message.set_objects(declared.objects);
   message.mutable_choices()->Add(declared.choices.begin(), declared.choices.end());
-  message.set_min(declared.min);
-  message.set_max(declared.max);
+  message.set_min(static_cast<double>(declared.min));
+  message.set_max(static_cast<double>(declared.max));
 }
 
 void fill(wire::ParamsSchema& message, const ParamsSchema& schema) {
@@ -91,12 +79,12 @@ void fill_value(wire::Option& message, const OptionValues& values) {
 }
 
 void fill(wire::ModuleLine& message, const SaidLine& line) {
-  message.set_time(milliseconds(line.time));
+  message.set_allocated_time(new_timestamp(line.time));
   message.set_text(text(line.text));
 }
 
 void fill(wire::ModuleEnd& message, const ModuleEnd& end) {
-  message.set_time(milliseconds(end.time));
+  message.set_allocated_time(new_timestamp(end.time));
   message.set_how(text(end.how));
   for (const SaidLine& line : end.lines) fill(*message.add_lines(), line);
 }
@@ -110,8 +98,8 @@ void fill(wire::Service& message, const ServiceReport& report) {
 }
 
 template <class T>
-void fill(wire::PermissionList& message, const std::vector<T>& items) {
-  for (const T& item : items) message.add_items(text(fmt::format("{}", item)));
+void fill(pb::ListValue& message, const std::vector<T>& items) {
+  for (const T& item : items) message.add_values()->set_string_value(text(fmt::format("{}", item)));
 }
 
 void fill(wire::Permissions& message, const ModulePermissions& permissions) {
@@ -135,7 +123,7 @@ void fill(wire::Module& message, const ModuleReport& report) {
   fill(*message.mutable_state(), report.state);
   message.set_devices(report.devices);
   message.set_restarts(report.restarts);
-  message.set_since(milliseconds(report.since));
+  message.set_allocated_since(new_timestamp(report.since));
   message.set_recent_failures(report.recent_failures);
   for (const SaidLine& line : report.lines) fill(*message.add_lines(), line);
   if (report.last_end) fill(*message.mutable_last_end(), *report.last_end);
@@ -167,7 +155,7 @@ void fill(wire::Driver& message, const DriverReport& report) {
   message.set_socket(text(report.socket.native()));
   fill(*message.mutable_registration(), report.registration);
   fill(*message.mutable_publication(), report.publication);
-  message.set_generation(report.generation);
+  message.set_generation(static_cast<double>(report.generation));
   message.set_slices(report.slices);
   message.set_devices(report.devices);
 }
@@ -176,7 +164,7 @@ void fill(wire::Resource& message, const ResourceReport& report) {
   message.set_name(report.name);
   message.set_module(report.module);
   message.set_socket(text(report.socket.native()));
-  if (report.way) set_way(message, *report.way);
+  if (report.way) message.set_way(*report.way == RegistrationWay::kRegistry ? "registry" : "kubelet");
   fill(*message.mutable_registration(), report.registration);
   message.set_devices(report.devices);
   message.set_healthy(report.healthy);
@@ -211,7 +199,7 @@ void fill(wire::Device& message, const DeviceReport& report) {
   message.set_kind(device.kind);
   message.set_driver(report.driver);
   message.set_pool(report.pool);
-  message.set_parent_id(device.parent_id);
+  message.set_parent(device.parent_id);
   message.set_pci_bus_id(device.pci_bus_id);
   message.mutable_numa_nodes()->Add(device.numa_nodes.begin(), device.numa_nodes.end());
   message.set_shared(device.shared);
@@ -228,7 +216,7 @@ void fill(wire::Holder& message, const Holder& holder) {
   message.set_namespace_(holder.name_space);
   message.set_pod(holder.pod);
   message.set_container(holder.container);
-  message.set_since(milliseconds(holder.since));
+  message.set_allocated_since(new_timestamp(holder.since));
 }
 
 void fill(wire::Claim& message, const ClaimReport& report) {
@@ -237,7 +225,7 @@ void fill(wire::Claim& message, const ClaimReport& report) {
   message.set_driver(record.driver);
   for (const ModulePart& part : record.parts) message.add_modules(part.module);
   message.set_state(report.earlier_boot ? "earlier-boot" : std::string(to_string(record.phase)));
-  message.set_prepared(milliseconds(record.prepared));
+  message.set_allocated_prepared(new_timestamp(record.prepared));
   for (const PreparedDevice& prepared : prepared_devices(record)) {
     auto* device = message.add_devices();
     device->mutable_requests()->Add(prepared.request_names.begin(), prepared.request_names.end());
@@ -254,7 +242,7 @@ void fill(wire::Claim& message, const ClaimReport& report) {
 void fill(wire::CatalogueEntry& message, const CatalogueEntry& entry) {
   message.set_kind(entry.kind);
   message.set_name(entry.name);
-  message.set_refused(entry.refused);
+  message.set_state(entry.refused ? "refused" : "usable");
   message.set_detail(entry.detail);
   fill_attributes(*message.mutable_attributes(), entry.attributes);
 }
@@ -267,18 +255,21 @@ void fill(wire::HistoryEntry& message, const HistoryEntry& entry) {
   message.set_pool(entry.pool);
   message.set_device(entry.device);
   message.set_share_id(entry.share_id);
-  message.set_prepared(milliseconds(entry.prepared));
-  message.set_released(milliseconds(entry.released));
+  message.set_allocated_prepared(new_timestamp(entry.prepared));
+  message.set_allocated_released(new_timestamp(entry.released));
+  message.set_held_seconds(seconds(entry.released - entry.prepared));
 }
 
-void fill_config(wire::GetStatusResponse& message, const StatusReport& report) {
+void fill_config(wire::Config& message, const StatusReport& report) {
   const ConfigState& state = report.config;
-  fill(*message.mutable_config(), config_condition(state, report.refused_by));
-  message.set_config_applied(milliseconds(state.applied));
-  message.set_config_reloads(state.reloads);
-  message.set_config_reload_failures(state.failures);
-  for (const auto& error : state.errors) message.add_config_errors(text(error));
-  for (const auto& key : state.restart) message.add_config_restart(key);
+  message.set_file(text(report.config_file.native()));
+  message.set_sha256(report.config_sha256);
+  fill(*message.mutable_state(), config_condition(state, report.refused_by));
+  message.set_allocated_applied(new_timestamp(state.applied));
+  message.set_reloads(static_cast<std::uint32_t>(state.reloads));
+  message.set_failures(static_cast<std::uint32_t>(state.failures));
+  for (const auto& error : state.errors) message.add_errors(text(error));
+  message.mutable_restart()->Add(state.restart.begin(), state.restart.end());
 }
 
 }  // namespace
@@ -287,22 +278,20 @@ void fill(wire::GetStatusResponse& message, const StatusReport& report) {
   message.set_version(std::string(version()));
   message.set_node(report.node);
   message.set_pid(::getpid());
-  message.set_started(milliseconds(report.started));
-  message.set_uptime_ms(milliseconds(report.uptime));
+  message.set_allocated_started(new_timestamp(report.started));
+  message.set_uptime_seconds(static_cast<std::uint32_t>(seconds(report.uptime)));
   message.set_restarts(report.restarts.count);
   message.set_last_end(report.restarts.last_end);
-  message.set_config_file(text(report.config_file.native()));
-  message.set_config_sha256(report.config_sha256);
-  fill_config(message, report);
+  fill_config(*message.mutable_config(), report);
   fill(*message.mutable_api_server(), report.api_server);
   fill(*message.mutable_ledger(), report.ledger);
-  message.set_live_claims(report.live_claims);
+  message.set_live_claims(static_cast<std::uint32_t>(report.live_claims));
   for (const auto& driver : report.drivers) fill(*message.add_drivers(), driver);
   for (const auto& resource : report.resources) fill(*message.add_resources(), resource);
-  if (report.pod_resources) fill(*message.mutable_pod_resources(), *report.pod_resources);
-  if (report.node_labels) fill(*message.mutable_node_labels(), *report.node_labels);
-  if (report.runtime) fill(*message.mutable_container_runtime(), *report.runtime);
-  if (report.claim_status) fill(*message.mutable_claim_status(), *report.claim_status);
+  fill(*message.mutable_pod_resources(), report.pod_resources);
+  fill(*message.mutable_node_labels(), report.node_labels);
+  fill(*message.mutable_container_runtime(), report.runtime);
+  fill(*message.mutable_claim_status(), report.claim_status);
   for (const auto& warning : report.warnings) message.add_warnings(text(warning));
 }
 
@@ -333,7 +322,7 @@ void fill(wire::ListCatalogueResponse& message, const std::vector<CatalogueRepor
     module.set_module(report.module);
     for (const CatalogueEntry& entry : report.catalogue.entries) fill(*module.add_entries(), entry);
     module.set_problem(text(report.problem));
-    module.set_left_out(report.catalogue.left_out.count);
+    module.set_left_out(static_cast<std::uint32_t>(report.catalogue.left_out.count));
     module.set_first_left_out(text(report.catalogue.left_out.first));
   }
 }

@@ -188,8 +188,8 @@ TEST_F(LiveConfigTest, RefusedOptionsLeaveTheModuleUnchanged) {
   ASSERT_EQ(status.warnings_size(), 1);
   EXPECT_THAT(status.warnings(0),
               AllOf(HasSubstr("no_such_option"), HasSubstr("after a restart the module will not start")));
-  EXPECT_EQ(status.config().level(), admin::v1::LEVEL_BAD);
-  EXPECT_EQ(admin.modules().modules(0).state().level(), admin::v1::LEVEL_BAD);
+  EXPECT_EQ(status.config().state().level(), "bad");
+  EXPECT_EQ(admin.modules().modules(0).state().level(), "bad");
   EXPECT_EQ(http_get(port, "/readyz"), "") << "not ready";
   EXPECT_EQ(http_get(port, "/healthz"), "ok\n");
   configure_as(gpu("devices = [\"gpu:5\"]") + others());
@@ -278,23 +278,23 @@ TEST_F(LiveConfigTest, ARemovedResourceKeepsTheDevicesOfPods) {
 
 TEST_F(LiveConfigTest, ABrokenFileChangesNothingAndIsReportedWithItsPlace) {
   start_all();
-  const std::string digest = admin.status().config_sha256();
+  const std::string digest = admin.status().config().sha256();
   const std::string good = read_file(daemon.folder() / "cardcage.toml", 1 << 20).value();
   for (const std::string& broken : {std::string("[node]\nname = 7\n"), std::string(), good + "[[modul]]\n"}) {
-    const auto failures = admin.status().config_reload_failures();
+    const auto failures = admin.status().config().failures();
     daemon.configure(broken);
-    ASSERT_TRUE(kubelet.wait_for([&] { return admin.status().config_reload_failures() > failures; })) << daemon.log();
+    ASSERT_TRUE(kubelet.wait_for([&] { return admin.status().config().failures() > failures; })) << daemon.log();
     const auto status = admin.status();
-    EXPECT_EQ(status.config().state(), "refused");
-    EXPECT_THAT(status.config_errors(0), HasSubstr("cardcage.toml:"));
+    EXPECT_EQ(status.config().state().state(), "refused");
+    EXPECT_THAT(status.config().errors(0), HasSubstr("cardcage.toml:"));
     EXPECT_THAT(status.warnings(0), HasSubstr("the configuration file is not applied: "));
-    EXPECT_EQ(status.config_sha256(), digest);
+    EXPECT_EQ(status.config().sha256(), digest);
     EXPECT_TRUE(kubelet.registered(kDriver));
     EXPECT_TRUE(offers(kDriver, "gpu-0"));
   }
   EXPECT_THAT(daemon.log(), HasSubstr("configuration refused; the previous one stays in effect"));
   daemon.configure(good);
-  EXPECT_TRUE(kubelet.wait_for([&] { return admin.status().config().state() == "applied"; }));
+  EXPECT_TRUE(kubelet.wait_for([&] { return admin.status().config().state().state() == "applied"; }));
   EXPECT_EQ(admin.status().warnings_size(), 0);
 }
 
@@ -302,11 +302,11 @@ TEST_F(LiveConfigTest, AFileThatIsMissingForAMomentChangesNothing) {
   start_all();
   const fs::path kept = daemon.folder() / "kept";
   fs::rename(daemon.folder() / "cardcage.toml", kept);
-  ASSERT_TRUE(kubelet.wait_for([&] { return admin.status().config().state() == "refused"; })) << daemon.log();
-  EXPECT_THAT(admin.status().config_errors(0), HasSubstr("No such file"));
+  ASSERT_TRUE(kubelet.wait_for([&] { return admin.status().config().state().state() == "refused"; })) << daemon.log();
+  EXPECT_THAT(admin.status().config().errors(0), HasSubstr("No such file"));
   EXPECT_TRUE(offers(kDriver, "gpu-0"));
   fs::rename(kept, daemon.folder() / "cardcage.toml");
-  EXPECT_TRUE(kubelet.wait_for([&] { return admin.status().config().state() == "applied"; }));
+  EXPECT_TRUE(kubelet.wait_for([&] { return admin.status().config().state().state() == "applied"; }));
 }
 
 TEST_F(LiveConfigTest, AnUpdatedConfigMapIsApplied) {
@@ -345,8 +345,8 @@ TEST_F(LiveConfigTest, AChangeThatNeedsARestartIsReportedAndTheRestIsApplied) {
   ::kill(daemon.pid(), SIGHUP);
   ASSERT_TRUE(kubelet.wait_for([&] { return offers(kDriver, "gpu-4"); })) << daemon.log();
   const auto status = admin.status();
-  EXPECT_EQ(status.config().state(), "needs restart");
-  EXPECT_THAT(status.config_restart(), ElementsAre("node.name"));
+  EXPECT_EQ(status.config().state().state(), "needs restart");
+  EXPECT_THAT(status.config().restart(), ElementsAre("node.name"));
   EXPECT_THAT(status.warnings(0), HasSubstr("node.name, which needs a restart of the daemon"));
   EXPECT_EQ(status.node(), "node1");
   EXPECT_TRUE(logged("\"level\":\"info\",\"message\":")) << "json from now on";
@@ -357,7 +357,7 @@ TEST_F(LiveConfigTest, TheLastOfAHundredReloadsCountsAndOtherModulesAreNotDistur
   start_all();
   const auto before = prepare(claim);
   const Traffic others_before = traffic();
-  EXPECT_EQ(admin.status().config_reloads(), 0u);  // also opens the client's connection
+  EXPECT_EQ(admin.status().config().reloads(), 0u);  // also opens the client's connection
   const std::size_t open_before = open_descriptors();
   for (int i = 0; i < 100; ++i) {
     configure_as(gpu("devices = [\"gpu:" + std::to_string(2 + i % 4) + "\"]") + others());
