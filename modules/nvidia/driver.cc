@@ -61,7 +61,7 @@ SmiRunner Driver::smi() const {
 
 void Driver::close() {
   if (!library_) return;
-  if (before_close_) before_close_();
+  for (const auto& release : before_close_) release();
   library_.reset();
   ++generation_;
 }

@@ -53,8 +53,8 @@ class Driver {
   nvml::Device handle(const Gpu& gpu);
   // Runs nvidia-smi with the library of the last look.
   SmiRunner smi() const;
-  // Sets a callback that runs before the library is closed, for objects that must not outlive it.
-  void before_close(std::function<void()> release) { before_close_ = std::move(release); }
+  // Adds a callback that runs before the library is closed, for objects that must not outlive it.
+  void before_close(std::function<void()> release) { before_close_.push_back(std::move(release)); }
   // Closes every GPU, so that nothing keeps one from being reset, unbound or given another driver.
   void close();
   // Closes one GPU and leaves it alone until it is taken back. All handles die: NVML closes all GPUs or none.
@@ -86,7 +86,7 @@ class Driver {
   std::optional<DriverFile> file_;
   Identity identity_;  // for the open library
   std::unique_ptr<nvml::Library> library_;
-  std::function<void()> before_close_;
+  std::vector<std::function<void()>> before_close_;
   std::optional<bool> once_;        // whether nvml() has checked the driver, while a OneLook exists
   std::set<std::string> released_;  // bus ids
   unsigned long long generation_ = 0;

@@ -167,7 +167,6 @@ class Nvidia final : public cage::Module {
   }
   void quiesce(const cage::Call&) override {
     quiesced_ = true;
-    monitor_.forget();
     driver_.close();
   }
   void resume(const cage::Call&) override { quiesced_ = false; }
@@ -179,7 +178,6 @@ class Nvidia final : public cage::Module {
     if (quiesced_)
       throw cage::Error(CAGE_UNAVAILABLE, "the NVIDIA module is quiesced; resume it: cagectl module resume");
     const Gpu gpu = gpu_to_reset(driver_, device, offer_);
-    monitor_.forget();
     reset_together(call, driver_, {gpu});
     driver_.look();
     monitor_.start_anew(gpu.bus_id);

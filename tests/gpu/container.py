@@ -26,7 +26,7 @@ def edits(file: Path) -> dict[str, list]:
     """The edits of a CDI file that is for one container: those for all devices and those of each."""
     spec = json.loads(file.read_text())
     parts = [spec.get("containerEdits", {})] + [device["containerEdits"] for device in spec["devices"]]
-    return {kind: [each for part in parts for each in part.get(kind, [])] for kind in ("env", "deviceNodes", "mounts")}
+    return {kind: [each for part in parts for each in part.get(kind, [])] for kind in ("env", "deviceNodes", "mounts", "hooks")}
 
 
 def libraries(program: str) -> set[str]:
@@ -43,12 +43,16 @@ class Bundle:
         self.edits["mounts"] += [{"hostPath": path, "containerPath": f"/usr/lib64/{Path(path).name}", "options": ["rbind", "rw"]}
                                  for path in machine.container_files]
         of_driver = {mount["hostPath"] for mount in self.edits["mounts"]}
-        wanted = [path for path in of_driver if Path(path).name.startswith(("nvidia-smi", "libnvidia-ml.so"))]
+        wanted = [path for path in of_driver if Path(path).name.startswith(("nvidia-smi", "libnvidia-ml.so", "libcuda.so"))]
         self.libraries = sorted({path for each in wanted for path in libraries(each) if str(Path(path).resolve()) not in of_driver})
         for path in self.libraries:
-            target = self.rootfs / path.lstrip("/")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(path, target)
+            self.add(path, path)
+
+    def add(self, file: str | Path, path: str) -> None:
+        """Copies a file of this machine to a path in the container."""
+        target = self.rootfs / path.lstrip("/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, target)
 
     def run(self, *command: str) -> str:
         done = self._start(list(command), self.edits)
@@ -80,10 +84,19 @@ def config(command: list[str], edits: dict[str, list]) -> dict:
     rules = [{"allow": True, "access": node.get("permissions", "rwm"), **numbers(node)} for node in nodes]
     return {
         "ociVersion": "1.0.2", "root": {"path": "rootfs"}, "hostname": "gpu-test", "mounts": BASE_MOUNTS + mounts,
+        "hooks": hooks(edits.get("hooks", [])),
         "process": {"user": {"uid": 0, "gid": 0}, "cwd": "/", "args": command, "env": ["PATH=/usr/bin", *edits.get("env", [])]},
         "linux": {"namespaces": [{"type": kind} for kind in ("pid", "mount", "ipc", "uts")],
                   "devices": [{"path": node["path"], "fileMode": 0o666, **numbers(node)} for node in nodes],
                   "resources": {"devices": [{"allow": False, "access": "rwm"}, *rules]}}}
+
+
+def hooks(given: list[dict]) -> dict[str, list[dict]]:
+    """The hooks of a CDI file, as the runtime's configuration has them: by the name of their stage."""
+    stages: dict[str, list[dict]] = {}
+    for hook in given:
+        stages.setdefault(hook["hookName"], []).append({key: value for key, value in hook.items() if key != "hookName"})
+    return stages
 
 
 def numbers(node: dict) -> dict:

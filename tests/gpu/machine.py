@@ -14,6 +14,7 @@ class Machine:
     """This machine: the kernel and the driver provide the expected values."""
 
     procfs = Path("/proc")
+    runs_cuda = True
     container_files: tuple[str, ...] = ()  # files besides the claim's that nvidia-smi needs in a container
 
     def __init__(self):
@@ -46,6 +47,8 @@ class Machine:
 
 class FakeMachine(Machine):
     """A folder with fake GPUs. Device nodes are plain files: their numbers come from their names and /proc/devices."""
+
+    runs_cuda = False
 
     def __init__(self, folder: Path):
         self.folder, self.procfs = folder, folder / "proc"

@@ -40,6 +40,7 @@ void Monitor::tick() {
   const bool looks = ticks_++ % kTicksPerLook == 0;
   if (looks && driver_.lacks_gpus()) host_.rescan();
   // Closes a replaced library here, and not between two uses of its handles.
+  const auto once = driver_.look_once();
   const auto before = driver_.generation();
   try {
     if (driver_.opened() != nullptr) std::ignore = driver_.nvml();
@@ -47,7 +48,6 @@ void Monitor::tick() {
     host_.debug() << error.what();
   }
   if (driver_.generation() != before) host_.rescan();
-  follow_driver();
   const Inventory inventory = driver_.inventory();
   for (const SeenGpu& seen : inventory.gpus) {
     if (seen.released) continue;
@@ -62,16 +62,10 @@ void Monitor::tick() {
       if (looks) look(seen, watched);
     } catch (const cage::Error& error) {
       host_.debug() << error.what();
-      stop_watching(seen);
+      watched_.erase(seen.gpu.uuid);
       host_.rescan();  // discover states the fault
     }
   }
-}
-
-// Forgets the watched GPUs after the library was closed: their handles belong to it.
-void Monitor::follow_driver() {
-  if (driver_.generation() != generation_) forget();
-  generation_ = driver_.generation();
 }
 
 std::optional<unsigned long long> Monitor::last_xid(const std::string& gpu_uuid) const {
@@ -87,7 +81,7 @@ const nvml::Library& Monitor::library() const {
 
 // Rescans if the GPU responds again.
 void Monitor::look_at_faulty(const SeenGpu& seen) {
-  stop_watching(seen);
+  watched_.erase(seen.gpu.uuid);
   try {
     std::ignore = read_gpu(driver_.nvml(), driver_.handle(seen.gpu));
   } catch (const cage::Error&) {
@@ -98,37 +92,27 @@ void Monitor::look_at_faulty(const SeenGpu& seen) {
 
 void Monitor::watch(const SeenGpu& seen) {
   const nvml::Library& nvml = driver_.nvml();
-  Watched watched{.device = driver_.handle(seen.gpu), .events = nullptr};
+  Watched watched{.device = driver_.handle(seen.gpu)};
   for (const std::string& device : all_ids(seen)) faults_.try_emplace(device);
   unsigned long long supported = 0;
-  const bool has_events = nvml->nvmlEventSetCreate != nullptr && nvml->nvmlDeviceRegisterEvents != nullptr &&
-                          nvml->nvmlEventSetWait_v2 != nullptr && nvml->nvmlDeviceGetSupportedEventTypes != nullptr &&
+  const bool has_events = nvml->nvmlDeviceRegisterEvents != nullptr && nvml->nvmlEventSetWait_v2 != nullptr &&
+                          nvml->nvmlDeviceGetSupportedEventTypes != nullptr &&
                           nvml->nvmlDeviceGetSupportedEventTypes(watched.device, &supported) == nvml::kSuccess;
   // Without XIDs the set would be silent, and the kernel's log is read instead.
-  if (has_events && (supported & nvml::kEventXid) != 0 && nvml->nvmlEventSetCreate(&watched.events) == nvml::kSuccess &&
-      nvml->nvmlDeviceRegisterEvents(watched.device, kWanted & supported, watched.events) != nvml::kSuccess) {
-    nvml->nvmlEventSetFree(watched.events);  // it may be registered in part
-    watched.events = nullptr;
-  }
-  if (watched.events != nullptr) last_xids_.try_emplace(seen.gpu.uuid);
-  watched_.emplace(seen.gpu.uuid, watched);
-}
-
-void Monitor::stop_watching(const SeenGpu& seen) {
-  const auto watched = watched_.find(seen.gpu.uuid);
-  if (watched == watched_.end()) return;
-  const nvml::Library* nvml = driver_.opened();
-  if (nvml != nullptr && watched->second.events != nullptr && driver_.generation() == generation_)
-    (*nvml)->nvmlEventSetFree(watched->second.events);
-  watched_.erase(watched);
+  if (has_events && (supported & nvml::kEventXid) != 0) watched.events = nvml.make_event_set();
+  if (watched.events &&
+      nvml->nvmlDeviceRegisterEvents(watched.device, kWanted & supported, watched.events.get()) != nvml::kSuccess)
+    watched.events.reset();  // it may be registered in part
+  if (watched.events) last_xids_.try_emplace(seen.gpu.uuid);
+  watched_.emplace(seen.gpu.uuid, std::move(watched));
 }
 
 void Monitor::take_events(const SeenGpu& seen, Watched& watched) {
-  if (watched.events == nullptr) return;
+  if (!watched.events) return;
   const nvml::Library& nvml = library();
   for (int i = 0; i < kMostEvents; ++i) {
     nvml::EventData event{};
-    const nvml::Return code = nvml->nvmlEventSetWait_v2(watched.events, &event, 0);
+    const nvml::Return code = nvml->nvmlEventSetWait_v2(watched.events.get(), &event, 0);
     if (code == nvml::kTimeout) return;
     nvml.must(code, "waiting for errors of GPU " + seen.gpu.bus_id);
     if (event.eventType == nvml::kEventXid) take_xid(gpu_of(event, seen, watched), event);
@@ -163,8 +147,7 @@ void Monitor::take_kernel_message(std::string_view text) {
   for (const SeenGpu& seen : driver_.inventory().gpus) {
     if (!seen.gpu.bus_id.starts_with(slot + ".") || seen.released) continue;
     const auto watched = watched_.find(seen.gpu.uuid);
-    const bool is_watched = watched != watched_.end() && watched->second.events != nullptr &&
-                            driver_.opened() != nullptr && driver_.generation() == generation_;
+    const bool is_watched = watched != watched_.end() && watched->second.events;
     // A GPU that has left the bus may not deliver its event.
     if (!is_watched || classify_xid(event.eventData) == XidClass::kReboot) return take_xid(seen, event);
   }
@@ -227,7 +210,7 @@ void Monitor::look(const SeenGpu& seen, Watched& watched) {
   if (now.uncorrectable_errors == 0ULL) uncontained_.erase(seen.gpu.uuid);  // the GPU was reset
   now.uncontained = uncontained_.contains(seen.gpu.uuid);
   std::vector<cage::Health> all = judge(now);
-  const cage::Health watching = watched.events != nullptr
+  const cage::Health watching = watched.events
                                     ? cage::Health::ok()
                                     : cage::Health::unmonitored("NoEvents", "the driver reports no errors of this GPU");
   all.push_back(watching.about(cause::kEvents));
@@ -237,7 +220,6 @@ void Monitor::look(const SeenGpu& seen, Watched& watched) {
 }
 
 void Monitor::start_anew(const std::string& bus_id) {
-  follow_driver();
   const SeenGpu* seen = driver_.inventory().at(bus_id);
   if (seen == nullptr || !seen->responds())
     throw cage::Error(CAGE_UNAVAILABLE,
@@ -248,7 +230,7 @@ void Monitor::start_anew(const std::string& bus_id) {
     statements_.state(device, access_of(*seen));
     statements_.state(device, cage::Health::ok().about(cause::kXid));
   }
-  stop_watching(*seen);
+  watched_.erase(seen->gpu.uuid);
   watch(*seen);
   for (const std::string& device : all_ids(*seen)) faults_.erase(device);
   look(*seen, watched_.at(seen->gpu.uuid));

@@ -21,7 +21,9 @@ class Monitor {
  public:
   // `interval` is the time between two calls of tick().
   Monitor(Driver& driver, cage::Host host, const Offer& offer, std::chrono::nanoseconds interval)
-      : driver_(driver), host_(host), offer_(offer), interval_(interval), statements_(host) {}
+      : driver_(driver), host_(host), offer_(offer), interval_(interval), statements_(host) {
+    driver_.before_close([this] { watched_.clear(); });
+  }
 
   // Takes the errors that have arrived, and looks at the GPUs every tenth time.
   void tick();
@@ -30,8 +32,6 @@ class Monitor {
   void take_kernel_message(std::string_view text);
   // Forgets its statements about devices that are not listed any more, as the host does.
   void keep_statements(const Inventory& listed);
-  // Forgets the watched GPUs, before the driver is closed.
-  void forget() { watched_.clear(); }
   // Looks at a GPU that was reset since the last look of the driver, and states all of its causes. Throws cage::Error
   // if the GPU does not respond.
   void start_anew(const std::string& bus_id);
@@ -43,7 +43,7 @@ class Monitor {
  private:
   struct Watched {
     nvml::Device device = nullptr;
-    nvml::EventSet events = nullptr;  // one per GPU: a set with a lost GPU reports no other
+    nvml::OwnedEventSet events = {};  // one per GPU: a set with a lost GPU reports no other
     std::optional<unsigned> replays;  // the counter at the last look
     unsigned most_nvlinks = 0;        // the most that were up at a time
   };
@@ -63,10 +63,8 @@ class Monitor {
 
   // The library that the watched handles belong to. Throws cage::Error if it is closed.
   const nvml::Library& library() const;
-  void follow_driver();
   void look_at_faulty(const SeenGpu& seen);
   void watch(const SeenGpu& seen);
-  void stop_watching(const SeenGpu& seen);
   void take_events(const SeenGpu& seen, Watched& watched);
   const SeenGpu& gpu_of(const nvml::EventData& event, const SeenGpu& seen, const Watched& watched) const;
   void take_xid(const SeenGpu& seen, const nvml::EventData& event);
@@ -81,9 +79,8 @@ class Monitor {
   cage::Host host_;
   const Offer offer_;
   const std::chrono::nanoseconds interval_;
-  unsigned long long generation_ = 0;
   unsigned ticks_ = 0;
-  std::map<std::string, Watched> watched_;               // by UUID of the GPU
+  std::map<std::string, Watched> watched_;               // by UUID of the GPU; empty while the driver is closed
   std::map<std::string, Fault> faults_;                  // by device id
   std::map<std::string, unsigned long long> last_xids_;  // by UUID
   std::map<std::string, PcieLink> pcie_links_;           // by UUID; a replaced driver changes no slot

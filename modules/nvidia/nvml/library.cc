@@ -73,6 +73,13 @@ void Library::bind(const std::filesystem::path& file) {
   find(functions_.nvmlErrorString, "nvmlErrorString");
 }
 
+OwnedEventSet Library::make_event_set() const {
+  EventSet set = nullptr;
+  const bool can_make = functions_.nvmlEventSetCreate != nullptr && functions_.nvmlEventSetFree != nullptr;
+  if (!can_make || functions_.nvmlEventSetCreate(&set) != kSuccess) set = nullptr;
+  return OwnedEventSet(set, {functions_.nvmlEventSetFree});
+}
+
 std::string Library::error_text(Return code) const {
   const char* text = functions_.nvmlErrorString != nullptr ? functions_.nvmlErrorString(code) : nullptr;
   return text != nullptr ? std::string(text) : "NVML error";

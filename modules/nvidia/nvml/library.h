@@ -23,6 +23,14 @@ class Failure : public cage::Error {
   Return code_;
 };
 
+// Frees an event set: nvmlShutdown() does not, and leaves the GPU open until the process ends.
+struct FreeEventSet {
+  Return (*free)(EventSet) = nullptr;
+  void operator()(EventSet set) const { free(set); }
+};
+// Must not outlive the library.
+using OwnedEventSet = std::unique_ptr<EventSetHandle, FreeEventSet>;
+
 class Library {
  public:
   // Opens the file and initialises it. A node without GPUs is not an error, and broken GPUs fail by themselves later.
@@ -35,6 +43,8 @@ class Library {
 
   // Null for a function that this driver does not have.
   const Functions* operator->() const { return &functions_; }
+  // Returns nothing if the driver makes none.
+  OwnedEventSet make_event_set() const;
   std::string error_text(Return code) const;
   // Throws Failure: "reading the UUID of GPU 0000:3b:00.0: GPU is lost".
   void must(Return code, const std::string& doing) const;

@@ -43,12 +43,12 @@ void claim_client(State& state) {
   self().client = slot;
 }
 
+// An event set that was not freed keeps its GPU open until the process ends (seen with 580.159.04 on an H200).
 void release_client(State& state) {
-  for (EventQueue& set : state.sets) {
-    if (set.used && set.client == self().client) set.used = false;
-  }
-  if (self().client != kNoSlot) state.clients[self().client] = {};
-  if (self().fd >= 0) ::close(self().fd);
+  const bool has_sets =
+      std::ranges::any_of(state.sets, [](const EventQueue& set) { return set.used && set.client == self().client; });
+  if (self().client != kNoSlot && !has_sets) state.clients[self().client] = {};
+  if (self().fd >= 0 && !has_sets) ::close(self().fd);
   self().client = kNoSlot;
   self().fd = -1;
   announce(state);
