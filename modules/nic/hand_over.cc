@@ -104,15 +104,17 @@ void add_addresses(cage::Host host, NetlinkSocket& pod, const Link& link, const 
 void set_mac(NetlinkSocket& pod, const Link& link, const std::string& mac) {
   constexpr int kMacTries = 20;
   constexpr std::chrono::milliseconds kPause{100};
-  for (int left = kMacTries;; --left) try {
+  for (int left = kMacTries;; --left) {
+    try {
       return change_link(pod, link.index, {.mac = mac});
     } catch (const std::system_error& error) {
       if ((!is_errno(error, EBUSY) && !is_errno(error, EAGAIN)) || left <= 1) throw;
-      std::this_thread::sleep_for(kPause);
-      const std::vector<Link> links = read_links(pod);
-      const auto now = std::ranges::find(links, link.index, &Link::index);
-      if (now != links.end() && now->mac == mac) return;
     }
+    std::this_thread::sleep_for(kPause);
+    const std::vector<Link> links = read_links(pod);
+    const auto now = std::ranges::find(links, link.index, &Link::index);
+    if (now != links.end() && now->mac == mac) return;
+  }
 }
 
 void configure(cage::Host host, NetlinkSocket& pod, const Link& link, const KeptInterface& kept,
