@@ -9,7 +9,7 @@ import sys
 FOLDERS = "abi|charts|cmake|config|ctl|docs|examples|host|modules|packaging|proto|tests|tools"
 PATH = re.compile(rf"(?<![\w./-])(?:{FOLDERS})/[\w./-]*\w|(?<=`)\w+\.(?:cc|h|proto)(?=`)")
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
-RULE = re.compile(r"^\| \*\*R\d+\*\* .*\| ([^|]*) \|$", re.MULTILINE)
+RULE = re.compile(r"^## R\d+: .*?^\*\*Checked by\.\*\* (.*?)\n\n", re.MULTILINE | re.DOTALL)
 
 
 def tracked(*patterns):
@@ -38,7 +38,10 @@ def unknown_checks():
     words = set()
     for name in tracked("host", "tests/*.cc", "tests/*.h", "tests/*.txt", "abi/cardcage"):
         words.update(re.findall(r"\w+", pathlib.Path(name).read_text(encoding="utf-8")))
-    for checks in RULE.findall(pathlib.Path("abi/RULES.md").read_text(encoding="utf-8")):
+    rules = pathlib.Path("abi/RULES.md").read_text(encoding="utf-8")
+    if len(RULE.findall(rules)) != rules.count("\n## R"):
+        yield 'abi/RULES.md: a rule has no paragraph "Checked by"'
+    for checks in RULE.findall(rules):
         for quoted in checks.split("`")[1::2]:
             for word in re.findall(r"\w+", "" if "/" in quoted else quoted):
                 if word not in words:
