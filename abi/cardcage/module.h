@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cardcage/module.h: the whole contract between the Cardcage host and one module. What either side
- * may do without is in cardcage/families.h, which this header includes.
+/* cardcage/module.h: the whole contract between the Cardcage host and one module. Functions that
+ * either side may lack are in the headers of cardcage/ext, which this header includes.
  *
  * A draft (major 0) until GPUs, FPGAs and NICs run on it; then it freezes as 1.0.
  * Clean C89 to C23 and C++11 to C++23; needs only <stddef.h> and <stdint.h>; LP64 Linux.
@@ -440,5 +440,38 @@ CAGE_EXPORT const cage_module *cage_module_v0(uint32_t host_minor);
 #ifdef __cplusplus
 }
 #endif
-#include "families.h"
+
+/* -- families: optional functions, which either side may lack [R5] ----------------------
+ * Each header has the id of a family, its structs and its contract. Threads, ownership and units
+ * are as above. An id ends in "/revision"; a changed family gets a new one. condition.h has the
+ * struct that two of them share.
+ *
+ * CAGE_EXT_...   offered by a module: cage_module.extension
+ * CAGE_HOST_..., CAGE_SNAPSHOT_..., CAGE_EDITS_...   offered by the host: the function `extension`
+ *                of cage_host, cage_snapshot and cage_edits
+ *
+ * Each header includes this one before its own include guard, so any of them may come first. */
+#include "ext/bind.h"
+#include "ext/catalogue.h"
+#include "ext/condition.h"
+#include "ext/configure.h"
+#include "ext/counters.h"
+#include "ext/exec.h"
+#include "ext/journal.h"
+#include "ext/labels.h"
+#include "ext/metadata.h"
+#include "ext/metrics.h"
+#include "ext/not_offered.h"
+#include "ext/policy.h"
+#include "ext/poll.h"
+#include "ext/pre_start.h"
+#include "ext/preferred.h"
+#include "ext/quiesce.h"
+#include "ext/reconcile.h"
+#include "ext/reset.h"
+#include "ext/sandbox.h"
+#include "ext/service.h"
+#include "ext/status.h"
+#include "ext/watch.h"
+#include "ext/write.h"
 #endif /* CARDCAGE_MODULE_H_ */

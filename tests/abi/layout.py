@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares the layout of abi/cardcage/module.h with the golden file and names the rule that a difference breaks.
+"""Compares the layout of the C headers in abi/cardcage with the golden file and names the rule that a difference breaks.
 
 layout.py [--update]: covers every size, offset, member type, constant and signature, as clang sees them on LP64.
 """

@@ -95,7 +95,7 @@ def main():
             file.write(program())
         compiled = subprocess.run([sys.argv[1], "--edition", "2021", "-o", binary, source], check=False)
         if compiled.returncode or subprocess.run([binary], check=False).returncode:
-            print("abi/rust/src/raw differs from abi/cardcage/module.h: bring it up to date")
+            print("abi/rust/src/raw differs from abi/cardcage: bring it up to date")
             return 1
     return 0
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `cardcage/module.h` in Rust: the same names, types and numbers. The header documents them. Structs have the size that
-//! they have in this version of the header; read a member of the host's only if the host's `struct_size` covers it [R2].
+//! `cardcage/module.h` and `cardcage/ext` in Rust: the same names, types and numbers. The headers document them.
+//! Structs have the size that they have in this version of the headers; read a member of the host's only if the
+//! host's `struct_size` covers it [R2].
 #![allow(non_camel_case_types)]
 
 mod binding;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The table of a module and its optional families.
+//! The table of a module, and the smaller families of `cardcage/ext`.
 
 use super::{
     cage_call, cage_claim, cage_edits, cage_host, cage_id_sink, cage_instance, cage_option, cage_params_schema,
