@@ -20,10 +20,7 @@ namespace {
 
 // The first line of the state, so that a claim that changed nothing is known to be in use, too.
 const std::string kPrepared = "prepared\n";
-constexpr std::chrono::seconds kEndLimit{5};  // for killed processes to exit
-constexpr std::chrono::milliseconds kExitPollInterval{50};
-constexpr int kVolta = 7;                               // compute capability
-constexpr unsigned long long kIdleMemory = 256 * kMib;  // an idle GPU uses less
+constexpr int kVolta = 7;  // compute capability
 
 // The compute mode that the sharing needs; nothing if it needs none.
 std::optional<unsigned> wanted_mode(const Sharing& sharing) {
@@ -31,12 +28,6 @@ std::optional<unsigned> wanted_mode(const Sharing& sharing) {
   if (sharing.time_slice) return nvml::kComputeDefault;
   return std::nullopt;
 }
-
-bool responds(const Target& target) { return target.gpu != nullptr && target.gpu->responds(); }
-bool is_whole(const Target& target) { return target.profile == nullptr && target.instance == nullptr; }
-
-// Whether other claims may use the device at the same time, so that its processes may be theirs.
-bool has_company(const cage::Allocation& device) { return device.admin() || !device.share().empty(); }
 
 // Only profiles such as 1g.24gb+gfx let an instance draw.
 bool has_graphics(const SeenGpu& seen, const MigInstance& instance) {
@@ -52,7 +43,8 @@ void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edi
   Changes changes = before;
   for (const cage::Allocation& device : claim.allocations()) changes.add(plan(device));
   if (claim.state().empty())
-    for (const cage::Allocation& device : claim.allocations()) require_idle(device);
+    for (const cage::Allocation& device : claim.allocations())
+      leftovers_.require_none(device, find_function(device.device()));
   if (changes != before) edits.journal(encode(changes));
   try {
     apply(call, claim, edits);
@@ -70,7 +62,7 @@ void Claims::unprepare(const cage::Call& call, const cage::Claim& claim) {
   undo_helpers(call, claim.uid(), changes);
   if (kernel_driver_version(driver_.node().procfs).empty()) return;
   const bool was_in_use = !claim.state().empty() && !claim.other_boot();
-  if (was_in_use) end_leftovers(call, claim);
+  if (was_in_use) leftovers_.end(call, claim);
   undo_modes(call, changes);
   if (was_in_use && policy_.reset) reset_whole_gpus(call, claim);
 }
@@ -126,7 +118,7 @@ Changes Claims::plan(const cage::Allocation& device) {
         CAGE_INVALID_ARGUMENT,
         "GPU " + gpu.bus_id + " is older than Volta, whose MPS serves one user at a time; remove " + field::kMultiUser);
   if (sharing.time_slice.value_or(kDefaultInterval) != kDefaultInterval) changes.time_slices.push_back(gpu.uuid);
-  if (const auto mode = wanted_mode(sharing); mode && is_whole(target)) {
+  if (const auto mode = wanted_mode(sharing); mode && target.is_whole()) {
     const unsigned now = compute_mode(driver_.nvml(), driver_.handle(gpu), gpu);
     if (now != *mode) changes.compute_modes.push_back({.bus_id = gpu.bus_id, .before = now});
   }
@@ -207,10 +199,10 @@ std::string Claims::apply(const cage::Call& call, const cage::Allocation& device
     enable_mig(driver_.nvml(), driver_.handle(gpu), gpu);
     instance = make_instance(driver_.nvml(), driver_.handle(gpu), gpu, *target.profile, *placement);
   }
-  if (is_whole(target) && !device.admin()) require_mig_off(driver_.nvml(), driver_.handle(gpu), gpu);
+  if (target.is_whole() && !device.admin()) require_mig_off(driver_.nvml(), driver_.handle(gpu), gpu);
   if (!device.admin()) {
     const Sharing sharing = sharing_of(device);
-    if (const auto mode = wanted_mode(sharing); mode && is_whole(target))
+    if (const auto mode = wanted_mode(sharing); mode && target.is_whole())
       set_compute_mode(driver_.nvml(), driver_.handle(gpu), gpu, *mode);
     if (sharing.time_slice) set_time_slice(call, driver_.smi(), gpu.uuid, *sharing.time_slice);
   }
@@ -351,103 +343,12 @@ void Claims::remove_stranger(const Changes::Partition& stranger) {
   }
 }
 
-std::vector<GpuProcess> Claims::processes_of(const Target& target) {
-  if (!responds(target)) {
-    const bool unknown = target.gpu != nullptr && !target.gpu->released && !target.gpu->lost;
-    if (unknown && policy_.leftovers != Leftovers::kReport)
-      throw cage::Error(CAGE_UNAVAILABLE, "GPU " + target.gpu->gpu.bus_id + " may be in use: " + target.gpu->fault);
-    return {};
-  }
-  std::optional<unsigned> gpu_instance;
-  if (target.instance != nullptr) gpu_instance = target.instance->gpu_instance;
-  if (target.profile != nullptr) {
-    const auto made = std::ranges::find_if(target.gpu->instances, [&](const MigInstance& one) {
-      return one.profile == target.profile->id && one.placement.start == target.start;
-    });
-    if (made == target.gpu->instances.end()) return {};
-    gpu_instance = made->gpu_instance;
-  }
-  try {
-    return processes_on(driver_.nvml(), driver_.handle(target.gpu->gpu), gpu_instance, driver_.node().procfs);
-  } catch (const cage::Error& error) {
-    // A policy that needs to know that no process runs cannot ignore the error.
-    if (policy_.leftovers != Leftovers::kReport) throw;
-    host_.debug() << error.what();
-    return {};
-  }
-}
-
-unsigned long long Claims::memory_in_use(const Target& target) {
-  if (!responds(target) || !is_whole(target)) return 0;
-  try {
-    const nvml::Device handle = driver_.handle(target.gpu->gpu);
-    const auto memory = nvml::get_tagged<nvml::Memory2>(driver_.nvml()->nvmlDeviceGetMemoryInfo_v2, handle);
-    return memory ? memory->used : 0;
-  } catch (const cage::Error& error) {
-    host_.debug() << error.what();
-    return 0;
-  }
-}
-
-void Claims::require_idle(const cage::Allocation& device) {
-  if (has_company(device)) return;
-  if (policy_.leftovers != Leftovers::kReport) driver_.look();  // instances are renumbered
-  Target target = find_target(driver_.inventory(), device.device());
-  const auto function = find_function(device.device());
-  if (function) target.gpu = driver_.inventory().at(function->bus_id);
-  const auto processes = processes_of(target);
-  if (processes.empty()) return;
-  const std::string what = "GPU " + target.gpu->gpu.bus_id + " is used by process " + to_text(processes);
-  if (policy_.leftovers != Leftovers::kReport || function)
-    throw cage::Error(CAGE_UNAVAILABLE, what + "; end it, or wait until it has ended");
-  host_.warn() << what << ", and a claim gets it";
-}
-
-void Claims::end_leftovers(const cage::Call& call, const cage::Claim& claim) {
-  if (policy_.leftovers != Leftovers::kReport) driver_.look();  // instances are renumbered
-  for (const cage::Allocation& device : claim.allocations()) end_leftovers(call, device);
-}
-
-std::string Claims::kill_processes(const Target& target, const std::vector<GpuProcess>& processes) const {
-  const auto node = driver_.node().devfs / ("nvidia" + std::to_string(target.gpu->gpu.minor));
-  std::string spared;
-  for (const GpuProcess& one : processes)
-    if (const std::string reason = hardware::kill_user_of(node, one.pid); !reason.empty())
-      spared += "; process " + to_text({one}) + " was not killed: " + reason;
-  return spared;
-}
-
-void Claims::end_leftovers(const cage::Call& call, const cage::Allocation& device) {
-  if (has_company(device)) return;
-  const Target target = find_target(driver_.inventory(), device.device());
-  auto processes = processes_of(target);
-  std::string spared;
-  if (!processes.empty() && policy_.leftovers == Leftovers::kEnd) {
-    host_.warn() << "ending process " << to_text(processes) << " on GPU " << target.gpu->gpu.bus_id
-                 << ", whose claim is released";
-    spared = kill_processes(target, processes);
-    call.wait_for(kEndLimit, kExitPollInterval, [&] {
-      processes = processes_of(target);
-      return processes.empty() || !spared.empty();
-    });
-  }
-  if (!processes.empty()) {
-    const std::string what = "process " + to_text(processes) + " is still on GPU " + target.gpu->gpu.bus_id +
-                             ", whose claim is released" + spared;
-    if (policy_.leftovers != Leftovers::kReport) throw cage::Error(CAGE_UNAVAILABLE, what);
-    host_.warn() << what;
-  } else if (const auto used = memory_in_use(target); used > kIdleMemory) {
-    host_.warn() << "no process is on GPU " << target.gpu->gpu.bus_id << ", and " << used / kMib
-                 << " MiB of its memory are in use; a reset frees them: nvidia-smi --gpu-reset";
-  }
-}
-
 void Claims::reset_whole_gpus(const cage::Call& call, const cage::Claim& claim) {
   std::vector<Gpu> gpus;
   driver_.look();
   for (const cage::Allocation& device : claim.allocations()) {
     const Target target = find_target(driver_.inventory(), device.device());
-    if (target.gpu == nullptr || !is_whole(target) || has_company(device)) continue;
+    if (target.gpu == nullptr || !target.is_whole() || has_company(device)) continue;
     // A lost GPU needs more than a reset.
     if (const SeenGpu* seen = find_to_undo(target.gpu->gpu.bus_id)) gpus.push_back(seen->gpu);
   }

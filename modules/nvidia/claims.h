@@ -8,18 +8,12 @@
 #include "modules/nvidia/container_files.h"
 #include "modules/nvidia/devices.h"
 #include "modules/nvidia/driver.h"
+#include "modules/nvidia/leftovers.h"
 #include "modules/nvidia/mps.h"
 #include "modules/nvidia/passthrough.h"
-#include "modules/nvidia/processes.h"
 
 namespace cardcage::nvidia {
 
-// Handling of processes that are on a GPU although no claim has it.
-enum class Leftovers {
-  kReport,  // the log names them
-  kWait,    // prepare and unprepare fail until they have ended
-  kEnd,     // unprepare ends them
-};
 // The operator's choices.
 struct ClaimPolicy {
   Capabilities capabilities;
@@ -35,6 +29,7 @@ class Claims {
       : driver_(driver),
         host_(host),
         policy_(std::move(policy)),
+        leftovers_(driver, host, policy_.leftovers),
         mps_(std::move(mps)),
         passthrough_(std::move(passthrough)) {}
 
@@ -68,21 +63,12 @@ class Claims {
   void remove_partition(const Changes::Partition& partition);
   void remove_stranger(const Changes::Partition& stranger);
 
-  // Applies the policy if processes are on the device.
-  void require_idle(const cage::Allocation& device);
-  void end_leftovers(const cage::Call& call, const cage::Claim& claim);
-  void end_leftovers(const cage::Call& call, const cage::Allocation& device);
-  // Returns the processes that were not killed and the reasons; empty if all were killed.
-  std::string kill_processes(const Target& target, const std::vector<GpuProcess>& processes) const;
-  // Empty if the processes cannot be listed.
-  std::vector<GpuProcess> processes_of(const Target& target);
-  // Bytes in use on a whole GPU; 0 if unknown.
-  unsigned long long memory_in_use(const Target& target);
   void reset_whole_gpus(const cage::Call& call, const cage::Claim& claim);
 
   Driver& driver_;
   cage::Host host_;
   const ClaimPolicy policy_;
+  LeftoverProcesses leftovers_;
   const Mps mps_;
   const Passthrough passthrough_;
   std::vector<cage::Mount> mounts_;  // for the driver with that generation

@@ -49,6 +49,9 @@ struct Target {
   const MigInstance* instance = nullptr;  // for a MIG device that exists
   const MigProfile* profile = nullptr;    // for a MIG device that is made on demand
   unsigned start = 0;                     // its first memory slice
+
+  bool responds() const { return gpu != nullptr && gpu->responds(); }
+  bool is_whole() const { return profile == nullptr && instance == nullptr; }
 };
 // Without a GPU for an unknown id.
 Target find_target(const Inventory& inventory, std::string_view device_id);

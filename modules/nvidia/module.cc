@@ -138,20 +138,18 @@ class Nvidia final : public cage::Module {
     monitor_.keep_statements(driver_.inventory());
   }
   void prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) override {
-    if (quiesced_)
-      throw cage::Error(CAGE_UNAVAILABLE, "the NVIDIA module is quiesced; resume it: cagectl module resume");
+    require_in_service();
     claims_.prepare(call, claim, edits);
   }
   void unprepare(const cage::Call& call, const cage::Claim& claim) override {
-    if (quiesced_ && claims_.needs_hardware(claim))
-      throw cage::Error(CAGE_UNAVAILABLE, "the NVIDIA module is quiesced; resume it: cagectl module resume");
+    if (claims_.needs_hardware(claim)) require_in_service();
     if (!quiesced_) claims_.unprepare(call, claim);
   }
   void reconcile(const cage::Call&, const std::vector<cage::Claim>& live) override {
     if (offer_.mig == MigMode::kDynamic && !quiesced_) claims_.remove_strangers(live);
   }
   std::vector<std::string> prefer(const cage::Call&, const cage::Wish& wish) override {
-    if (quiesced_) throw cage::Error(CAGE_UNAVAILABLE, "the NVIDIA module is quiesced");
+    require_in_service();
     std::vector<std::string> gpu_of;
     for (const std::string_view device : wish.available) {
       const Target target = find_target(driver_.inventory(), device);
@@ -175,8 +173,7 @@ class Nvidia final : public cage::Module {
   }
   void resume_device(const cage::Call&, std::string_view device) override { driver_.take_back(bus_id_of(device)); }
   void reset(const cage::Call& call, std::string_view device) override {
-    if (quiesced_)
-      throw cage::Error(CAGE_UNAVAILABLE, "the NVIDIA module is quiesced; resume it: cagectl module resume");
+    require_in_service();
     const Gpu gpu = gpu_to_reset(driver_, device, offer_);
     reset_together(call, driver_, {gpu});
     driver_.look();
@@ -198,6 +195,10 @@ class Nvidia final : public cage::Module {
   }
 
  private:
+  void require_in_service() const {
+    if (quiesced_)
+      throw cage::Error(CAGE_UNAVAILABLE, "the NVIDIA module is quiesced; resume it: cagectl module resume");
+  }
   // Empty for an unknown device.
   std::string bus_id_of(std::string_view device) const {
     if (const Target target = find_target(driver_.inventory(), device); target.gpu != nullptr)
