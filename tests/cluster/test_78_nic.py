@@ -18,7 +18,8 @@ from scene import container, pod
 from waiting import until
 
 DRIVER = CLASS = "nic.cardcage.dev"
-RELEASE = {"modules": {"nic": {"enabled": True, "options": {"interfaces": ["nic*"]}}}}
+RELEASE = {"modules": {"nic": {"enabled": True, "options": {"interfaces": ["nic*"]}, "programs": ["/usr/lib/cni/host-local"]}}}
+LEASES = Path("/var/lib/cni/networks/lan")  # where host-local notes the addresses of the example
 LAN, GATEWAY = "lan0", "10.77.0.1"  # a bridge of the node, and its address there
 ATTACHED = Path("/run/cardcage/attached")
 OUR_FILES = f"cardcage.{DRIVER}-claim_*"
@@ -117,6 +118,18 @@ def test_example(scene, nics):
     with scene.example("nic-interface.yaml", "nic"):
         scene.wait_log("nic", r"net1.*mtu 1500")
         scene.wait_log("nic", r"inet 10\.77\.0\.10/24")
+
+
+def test_example_of_an_ipam_plugin(scene, daemon, nics):
+    with scene.example("nic-ipam.yaml", "nic-ipam"):
+        scene.wait_log("nic-ipam", r"inet 10\.77\.0\.1\d\d/24")
+        pings(scene, "nic-ipam")
+        [lease] = LEASES.glob("10.77.0.1*")
+        assert f"inet {lease.name}/24" in scene.logs("nic-ipam")
+        daemon.kill()  # the daemon that releases the claim is not the one that prepared it
+    scene.wait_gone("pods", "nic-ipam")
+    until(lambda: not list(LEASES.glob("10.77.0.1*")), "the plugin has its address back", 30)
+    kubectl("delete", "deviceclass", "lan.nic.cardcage.dev")
 
 
 @pytest.mark.parametrize("device", ["nic0", "nic2"])
