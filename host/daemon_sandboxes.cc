@@ -35,7 +35,7 @@ Status Daemon::open_sandboxes() {
 // Starts the NRI plugin only if a module needs it, because every start of a pod waits for a plugin.
 void Daemon::listen_to_runtime(const Supervisor& supervisor) {
   const std::optional<ModuleIdentity>& identity = supervisor.identity();
-  if (nri_ || stopping_ || config_.node.nri_socket.empty() || !identity || !identity->has_sandbox) return;
+  if (nri_ || stopping_ || config_.node.nri_socket.empty() || !identity || !identity->has(Family::kSandbox)) return;
   nri_ = std::make_unique<NriPlugin>(
       core_, clock_, config_.node.nri_socket,
       NriListener{.connected = [this](const std::vector<RuntimeSandbox>& sandboxes) { sandboxes_->keep(sandboxes); },

@@ -275,7 +275,7 @@ Task<Result<std::vector<CatalogueReport>>> Daemon::catalogue(std::string module)
     const std::string& name = supervisor->config().name;
     const auto& identity = supervisor->identity();
     // A module that was never loaded may have one.
-    const bool may_have_one = !identity || identity->has_catalogue;
+    const bool may_have_one = !identity || identity->has(Family::kCatalogue);
     if (module.empty() ? may_have_one : name == module) sources.push_back({name, supervisor->module()});
   }
   co_return co_await collect_catalogues(core_, clock_, std::move(sources));

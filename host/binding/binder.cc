@@ -260,8 +260,8 @@ Task<std::vector<DeviceStatus>> Binder::call_module(const ClaimRecord& record, c
   const Instant deadline = environment_.clock.now() + environment_.deadlines.module_call;
   Result<BindProgress> progress;
   if (const auto module = environment_.devices.module(part.module)) {
-    ModuleClaim claim = module_claim(record, part, environment_.ledger.boot_id());
-    progress = co_await (*module)->bind(std::move(claim), deadline);
+    BindCall bind{module_claim(record, part, environment_.ledger.boot_id())};
+    progress = co_await (*module)->call(std::move(bind), deadline);
   } else {
     progress = std::unexpected(module.error());
   }

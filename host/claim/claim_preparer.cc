@@ -287,11 +287,11 @@ Task<Status> ClaimPreparer::prepare_part(Operation& operation, const ClaimRecord
   operation.module = part.module;
   bool moves_devices = false;
   const auto call = [&](Module& module) {
-    ModuleClaim claim = module_claim(record, part, environment_.ledger.boot_id());
+    PrepareCall prepare{module_claim(record, part, environment_.ledger.boot_id())};
     part.module_id = module.identity().id;
-    moves_devices = module.identity().has_sandbox && !record.served().is_resource();
-    return module.prepare(
-        std::move(claim), module_deadline(module),
+    moves_devices = module.identity().has(Family::kSandbox) && !record.served().is_resource();
+    return module.call(
+        std::move(prepare), module_deadline(module),
         [this, key = record.key(), &part](std::string bytes) { return keep_journal(key, part, std::move(bytes)); });
   };
   Result<PreparedEdits> edits =
@@ -429,8 +429,8 @@ Task<Status> ClaimPreparer::unprepare_part(Operation& operation, const ClaimReco
   operation.waits_for = fmt::format("module '{}' to release {}", part.module, device_names(part));
   operation.module = part.module;
   const auto call = [&](Module& module) {
-    ModuleClaim claim = module_claim(record, part, environment_.ledger.boot_id());
-    return module.unprepare(std::move(claim), module_deadline(module));
+    UnprepareCall unprepare{module_claim(record, part, environment_.ledger.boot_id())};
+    return module.call(std::move(unprepare), module_deadline(module));
   };
   Status done = co_await call_module<void>(&DeviceDirectory::module_for_release, part.module, call, deadline);
   if (!done) {

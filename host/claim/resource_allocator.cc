@@ -262,8 +262,8 @@ Task<Status> ResourceAllocator::pre_start_alone(std::string id, std::vector<std:
   if (const auto located = environment_.devices.locate_id(resource_, part.devices.front().device_id);
       located && !located->quiesced.empty())
     co_return fail(Code::kUnavailable, "{}", located->quiesced);
-  ModuleClaim claim = module_claim(*record, part, environment_.ledger.boot_id());
-  const Status ready = co_await (*module)->pre_start(std::move(claim), deadline);
+  PreStartCall pre_start{module_claim(*record, part, environment_.ledger.boot_id())};
+  const Status ready = co_await (*module)->call(std::move(pre_start), deadline);
   if (!ready) co_return within_subject(ready.error(), fmt::format("module '{}'", part.module), "cannot make it ready");
   co_return Status{};
 }

@@ -18,7 +18,7 @@ Outcome returned(const Status& done) {
 
 Task<Outcome> discover_ends_at_its_deadline(Trial& trial) {
   const Instant begin = trial.clock().now();
-  const auto snapshot = co_await trial.discover();
+  const auto snapshot = co_await trial.call<DiscoverCall>();
   if (!snapshot) co_return broken(snapshot.error());
   const Status done = co_await trial.discover_until(half_of(trial.clock().now() - begin));
   co_return returned(done);
@@ -46,7 +46,7 @@ Task<Outcome> explains_failures(Trial& trial) {
   claim->allocations.front().device_id = kUnknownDevice;
   const auto edits = co_await trial.prepare(*claim);
   if (edits) co_return skipped("prepare succeeds even for a device that does not exist");
-  const auto snapshot = co_await trial.discover();  // fails if the module crashed or hangs
+  const auto snapshot = co_await trial.call<DiscoverCall>();  // fails if the module crashed or hangs
   if (!snapshot || edits.error().message.ends_with(kUnexplained)) co_return broken(edits.error());
   co_return passed(edits.error().message);
 }

@@ -182,15 +182,15 @@ Task<Outcome> unprepares_after_a_crash(Trial& trial) {
 }
 
 Task<Outcome> survives_container_restarts(Trial& trial) {
-  if (!trial.identity()->has_pre_start) co_return skipped("the module has no " CAGE_EXT_PRE_START);
+  if (!trial.identity()->has(Family::kPreStart)) co_return skipped("the module has no " CAGE_EXT_PRE_START);
   auto claim = co_await trial.new_claim();
   if (!claim) co_return broken(claim.error());
   claim->ref.name_space = claim->ref.name = "";  // the device-plugin API knows none
   const auto edits = co_await trial.prepare(*claim);
   if (!edits) co_return broken(edits.error());
-  const Status first = co_await trial.pre_start(*claim);
+  const Status first = co_await trial.call<PreStartCall>(*claim);
   if (!first) co_return broken(first.error());
-  const Status second = co_await trial.pre_start(*claim);
+  const Status second = co_await trial.call<PreStartCall>(*claim);
   co_return outcome_of(second);
 }
 

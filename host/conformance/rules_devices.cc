@@ -5,13 +5,13 @@
 namespace cardcage::rules {
 
 Task<Outcome> lists_devices(Trial& trial) {
-  const auto snapshot = co_await trial.discover();
+  const auto snapshot = co_await trial.call<DiscoverCall>();
   if (!snapshot) co_return broken(snapshot.error());
   co_return passed(fmt::format("devices: {}", (*snapshot)->devices.size()));
 }
 
 Task<Outcome> lists_valid_devices(Trial& trial) {
-  const auto snapshot = co_await trial.discover();
+  const auto snapshot = co_await trial.call<DiscoverCall>();
   if (!snapshot) co_return broken(snapshot.error());
   const auto& left_out = (*snapshot)->left_out;
   if (left_out.empty()) co_return passed("");
@@ -28,18 +28,18 @@ static Outcome compare(const SnapshotPtr& before, const Result<SnapshotPtr>& aft
 }
 
 Task<Outcome> lists_the_same_again(Trial& trial) {
-  const auto before = co_await trial.discover();
+  const auto before = co_await trial.call<DiscoverCall>();
   if (!before) co_return broken(before.error());
-  const auto after = co_await trial.discover();
+  const auto after = co_await trial.call<DiscoverCall>();
   co_return compare(*before, after);
 }
 
 Task<Outcome> lists_the_same_after_a_restart(Trial& trial) {
-  const auto before = co_await trial.discover();
+  const auto before = co_await trial.call<DiscoverCall>();
   if (!before) co_return broken(before.error());
   const Status stopped = co_await trial.stop();
   if (!stopped) co_return broken(stopped.error());
-  const auto after = co_await trial.discover();
+  const auto after = co_await trial.call<DiscoverCall>();
   co_return compare(*before, after);
 }
 

@@ -10,10 +10,11 @@ namespace {
 
 // Returns the devices, after a check of each.
 Task<Result<SnapshotPtr>> check_devices(Trial& trial) {
-  const auto snapshot = co_await trial.discover();
+  const auto snapshot = co_await trial.call<DiscoverCall>();
   if (!snapshot || !trial.identity()->has_check) co_return snapshot;
   for (const Device& device : (*snapshot)->devices)
-    if (const auto checked = co_await trial.check(device.id); !checked) co_return std::unexpected(checked.error());
+    if (const auto checked = co_await trial.call<CheckCall>(std::vector(1, device.id)); !checked)
+      co_return std::unexpected(checked.error());
   co_return snapshot;
 }
 
@@ -47,15 +48,16 @@ Task<Outcome> states_declared_causes(Trial& trial) {
 }
 
 Task<Outcome> resets_a_device(Trial& trial) {
-  if (!trial.identity()->has_reset) co_return skipped("the module has no cage.reset");
+  if (!trial.identity()->has(Family::kReset)) co_return skipped("the module has no cage.reset");
   const auto device = co_await trial.device();
   if (!device) co_return broken(device.error());
   if (trial.identity()->has_check)
-    if (const auto checked = co_await trial.check(device->id); !checked) co_return broken(checked.error());
+    if (const auto checked = co_await trial.call<CheckCall>(std::vector(1, device->id)); !checked)
+      co_return broken(checked.error());
   auto all_before = co_await trial.statements();
   const Statements before = all_before[device->id];
   trial.forget_statements();
-  const Status reset = co_await trial.reset_device(device->id);
+  const Status reset = co_await trial.call<ResetCall>(device->id);
   if (!reset && reset.error().code == Code::kUnimplemented) co_return passed("the device cannot be reset");
   if (!reset) co_return broken(reset.error());
   auto all_after = co_await trial.statements();

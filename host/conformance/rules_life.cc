@@ -22,7 +22,7 @@ Task<Outcome> stops_at_once(Trial& trial) {
 Task<Outcome> starts_again(Trial& trial) {
   const Status started = co_await trial.restart_in_place();
   if (!started) co_return broken(started.error());
-  const auto snapshot = co_await trial.discover();
+  const auto snapshot = co_await trial.call<DiscoverCall>();
   if (!snapshot) co_return broken(snapshot.error());
   co_return passed("");
 }
@@ -31,7 +31,7 @@ Task<Outcome> starts_again(Trial& trial) {
 Task<Outcome> starts_beside_another(Trial& trial) {
   const Status started = co_await trial.start_another();
   if (!started) co_return broken(started.error());
-  const auto snapshot = co_await trial.discover();
+  const auto snapshot = co_await trial.call<DiscoverCall>();
   if (!snapshot) co_return broken(within(snapshot.error(), "the first instance fails after that").error());
   co_return passed("");
 }

@@ -26,7 +26,7 @@ Task<Result<Visit>> attached_claim(Trial& trial, Result<SandboxedPod> pod) {
   const auto edits = co_await trial.prepare(*claim);
   if (!edits) co_return std::unexpected(edits.error());
   visit.moves = std::ranges::any_of(edits->statements, names_an_interface);
-  const Status attached = co_await trial.attach(visit.claim, visit.pod);
+  const Status attached = co_await trial.call<AttachCall>(visit.claim, visit.pod);
   if (!attached) co_return std::unexpected(attached.error());
   co_return visit;
 }
@@ -34,14 +34,14 @@ Task<Result<Visit>> attached_claim(Trial& trial, Result<SandboxedPod> pod) {
 }  // namespace
 
 Task<Outcome> attaches(Trial& trial) {
-  if (!trial.identity()->has_sandbox) co_return skipped("the module has no " CAGE_EXT_SANDBOX);
+  if (!trial.identity()->has(Family::kSandbox)) co_return skipped("the module has no " CAGE_EXT_SANDBOX);
   const auto pod = scratch_pod("module-check");
   if (!pod && pod.error().code == Code::kPermissionDenied) co_return skipped(pod.error().message);
   const auto visit = co_await attached_claim(trial, pod);
   if (!visit) co_return broken(visit.error());
-  const Status detached = co_await trial.detach(visit->claim, visit->pod);
+  const Status detached = co_await trial.call<DetachCall>(visit->claim, visit->pod);
   if (!detached) co_return broken(detached.error());
-  const auto snapshot = co_await trial.discover();
+  const auto snapshot = co_await trial.call<DiscoverCall>();
   if (!snapshot) co_return broken(snapshot.error());
   const std::string& id = visit->claim.allocations.front().device_id;
   if (!(*snapshot)->find(id)) co_return broken(fmt::format("device '{}' is not reported after detach", id));
@@ -52,12 +52,12 @@ Task<Outcome> attaches_again(Trial& trial) {
   const auto pod = scratch_pod("module-check");
   const auto visit = co_await attached_claim(trial, pod);
   if (!visit) co_return broken(visit.error());
-  const Status again = co_await trial.attach(visit->claim, visit->pod);
+  const Status again = co_await trial.call<AttachCall>(visit->claim, visit->pod);
   if (!again) co_return broken(again.error());
   const auto other = scratch_pod("another-pod");
   if (!other) co_return broken(other.error());
-  const Status shared = co_await trial.attach(visit->claim, *other);
-  const Status detached = co_await trial.detach(visit->claim, visit->pod);
+  const Status shared = co_await trial.call<AttachCall>(visit->claim, *other);
+  const Status detached = co_await trial.call<DetachCall>(visit->claim, visit->pod);
   if (shared && visit->moves) co_return broken("attach succeeds for another pod, too");
   if (!detached) co_return broken(detached.error());
   co_return passed("");
@@ -68,11 +68,11 @@ Task<Outcome> detaches_after_a_crash(Trial& trial) {
   const auto visit = co_await attached_claim(trial, pod);
   if (!visit) co_return broken(visit.error());
   co_await trial.kill();
-  const Status again = co_await trial.attach(visit->claim, visit->pod);
+  const Status again = co_await trial.call<AttachCall>(visit->claim, visit->pod);
   if (!again) co_return broken(within(again.error(), "attach").error());
-  const Status detached = co_await trial.detach(visit->claim, visit->pod);
+  const Status detached = co_await trial.call<DetachCall>(visit->claim, visit->pod);
   if (!detached) co_return broken(within(detached.error(), "detach").error());
-  const Status repeated = co_await trial.detach(visit->claim, visit->pod);
+  const Status repeated = co_await trial.call<DetachCall>(visit->claim, visit->pod);
   if (!repeated) co_return broken(within(repeated.error(), "detach, a second time").error());
   co_return passed("");
 }

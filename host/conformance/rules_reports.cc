@@ -16,9 +16,9 @@ Outcome complete(const LeftOut& left_out, std::string evidence) {
 
 Task<Outcome> reports_valid_samples(Trial& trial) {
   if (trial.identity()->metrics.empty()) co_return skipped("the module declares no metrics");
-  const auto snapshot = co_await trial.discover();
+  const auto snapshot = co_await trial.call<DiscoverCall>();
   if (!snapshot) co_return broken(snapshot.error());
-  const auto collected = co_await trial.collect_metrics();
+  const auto collected = co_await trial.call<CollectMetricsCall>();
   if (!collected) co_return broken(collected.error());
   const auto unknown = std::ranges::find_if((*collected)->samples, [&](const MetricSample& sample) {
     return !sample.device_id.empty() && !(*snapshot)->find(sample.device_id);
@@ -30,17 +30,17 @@ Task<Outcome> reports_valid_samples(Trial& trial) {
 }
 
 Task<Outcome> reports_valid_labels(Trial& trial) {
-  if (!trial.identity()->has_labels) co_return skipped("the module has no cage.labels");
-  const auto snapshot = co_await trial.discover();
+  if (!trial.identity()->has(Family::kLabels)) co_return skipped("the module has no cage.labels");
+  const auto snapshot = co_await trial.call<DiscoverCall>();
   if (!snapshot) co_return broken(snapshot.error());
-  const auto collected = co_await trial.collect_labels();
+  const auto collected = co_await trial.call<CollectLabelsCall>();
   if (!collected) co_return broken(collected.error());
   co_return complete(collected->left_out, fmt::format("labels: {}", collected->values.size()));
 }
 
 Task<Outcome> lists_a_valid_catalogue(Trial& trial) {
-  if (!trial.identity()->has_catalogue) co_return skipped("the module has no cage.catalogue");
-  const auto collected = co_await trial.collect_catalogue();
+  if (!trial.identity()->has(Family::kCatalogue)) co_return skipped("the module has no cage.catalogue");
+  const auto collected = co_await trial.call<CollectCatalogueCall>();
   if (!collected) co_return broken(collected.error());
   const auto unexplained = std::ranges::find_if(
       collected->entries, [](const CatalogueEntry& entry) { return entry.refused && entry.detail.empty(); });
@@ -53,7 +53,7 @@ Task<Outcome> handles_events(Trial& trial) {
   const auto& watch = trial.identity()->watch;
   if (!watch) co_return skipped("the module has no cage.watch");
   EventBatch loss{.events = {}, .lost = true};
-  const Status handled = co_await trial.deliver_events(std::move(loss));
+  const Status handled = co_await trial.call<EventsCall>(std::move(loss));
   if (!handled) co_return broken(handled.error());
   co_return passed(
       fmt::format("beginnings of messages: {}, subsystems: {}", watch->kernel_log.size(), watch->uevents.size()));

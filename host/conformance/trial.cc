@@ -97,11 +97,6 @@ Task<Status> Trial::start() {
   co_return started;
 }
 
-Task<Result<SnapshotPtr>> Trial::discover() {
-  if (auto started = co_await start(); !started) co_return std::unexpected(started.error());
-  co_return co_await module_->discover(deadline());
-}
-
 JournalWriter Trial::journal_of(const std::string& uid) {
   return [this, uid](std::string bytes) {
     prepared_.at(uid).journal = std::move(bytes);
@@ -119,7 +114,8 @@ Task<Result<PreparedEdits>> Trial::prepare(ModuleClaim claim) {
   const std::string uid = claim.ref.uid;
   claim.journal = prepared_.try_emplace(uid, claim).first->second.journal;
   JournalWriter journal = journal_of(uid);
-  auto edits = co_await module_->prepare(claim, deadline(), std::move(journal));
+  PrepareCall call{claim};
+  auto edits = co_await module_->call(std::move(call), deadline(), std::move(journal));
   if (edits) {
     claim.journal = prepared_.at(uid).journal;
     claim.state = edits->state;
@@ -130,78 +126,11 @@ Task<Result<PreparedEdits>> Trial::prepare(ModuleClaim claim) {
 }
 
 Task<Status> Trial::unprepare(ModuleClaim claim) {
-  if (auto started = co_await start(); !started) co_return started;
   const std::string uid = claim.ref.uid;
-  Status released = co_await module_->unprepare(saved(claim), deadline());
+  Status released = co_await call<UnprepareCall>(std::move(claim));
   if (released) released = co_await services_->stop_all(config_.name, uid, deadline());
   if (released && prepared_.erase(uid) > 0) prepare_works_ = true;
   co_return released;
-}
-
-Task<Status> Trial::pre_start(ModuleClaim claim) {
-  if (auto started = co_await start(); !started) co_return started;
-  co_return co_await module_->pre_start(saved(claim), deadline());
-}
-
-Task<Status> Trial::attach(ModuleClaim claim, SandboxedPod pod) {
-  if (auto started = co_await start(); !started) co_return started;
-  co_return co_await module_->attach(saved(claim), std::move(pod), deadline());
-}
-
-Task<Status> Trial::detach(ModuleClaim claim, SandboxedPod pod) {
-  if (auto started = co_await start(); !started) co_return started;
-  co_return co_await module_->detach(saved(claim), std::move(pod), deadline());
-}
-
-Task<Result<MetricSamplesPtr>> Trial::collect_metrics() {
-  if (auto started = co_await start(); !started) co_return std::unexpected(started.error());
-  co_return co_await module_->collect_metrics(deadline());
-}
-
-Task<Result<NodeLabels>> Trial::collect_labels() {
-  if (auto started = co_await start(); !started) co_return std::unexpected(started.error());
-  co_return co_await module_->collect_labels(deadline());
-}
-
-Task<Result<Catalogue>> Trial::collect_catalogue() {
-  if (auto started = co_await start(); !started) co_return std::unexpected(started.error());
-  co_return co_await module_->collect_catalogue(deadline());
-}
-
-Task<Status> Trial::deliver_events(EventBatch batch) {
-  if (auto started = co_await start(); !started) co_return started;
-  co_return co_await module_->deliver_events(std::move(batch), deadline());
-}
-
-Task<Status> Trial::quiesce() {
-  if (auto started = co_await start(); !started) co_return started;
-  co_return co_await module_->quiesce(deadline());
-}
-
-Task<Status> Trial::resume() {
-  if (auto started = co_await start(); !started) co_return started;
-  co_return co_await module_->resume(deadline());
-}
-
-Task<Status> Trial::quiesce_device(std::string device_id) {
-  if (auto started = co_await start(); !started) co_return started;
-  co_return co_await module_->quiesce_device(std::move(device_id), deadline());
-}
-
-Task<Status> Trial::resume_device(std::string device_id) {
-  if (auto started = co_await start(); !started) co_return started;
-  co_return co_await module_->resume_device(std::move(device_id), deadline());
-}
-
-Task<Result<std::size_t>> Trial::check(std::string device_id) {
-  if (auto started = co_await start(); !started) co_return std::unexpected(started.error());
-  std::vector<std::string> ids{std::move(device_id)};
-  co_return co_await module_->check(std::move(ids), deadline());
-}
-
-Task<Status> Trial::reset_device(std::string device_id) {
-  if (auto started = co_await start(); !started) co_return started;
-  co_return co_await module_->reset_device(std::move(device_id), deadline());
 }
 
 Task<std::map<std::string, Statements>> Trial::statements() {
@@ -251,14 +180,14 @@ Task<Result<ObservedLife>> Trial::life() {
 Task<Result<ObservedLife>> Trial::observe_life() {
   if (auto started = co_await start(); !started) co_return std::unexpected(started.error());
   const auto module = module_;
-  std::ignore = co_await discover();
+  std::ignore = co_await call<DiscoverCall>();
   const auto device = co_await this->device();
-  if (device && identity_->has_check) std::ignore = co_await check(device->id);
-  if (!identity_->metrics.empty()) std::ignore = co_await module->collect_metrics(deadline());
-  if (identity_->has_labels) std::ignore = co_await module->collect_labels(deadline());
-  if (identity_->has_catalogue) std::ignore = co_await module->collect_catalogue(deadline());
+  if (device && identity_->has_check) std::ignore = co_await call<CheckCall>(std::vector(1, device->id));
+  std::ignore = co_await call<CollectMetricsCall>();
+  std::ignore = co_await call<CollectLabelsCall>();
+  std::ignore = co_await call<CollectCatalogueCall>();
   EventBatch loss{.events = {}, .lost = true};
-  if (identity_->watch) std::ignore = co_await module->deliver_events(std::move(loss), deadline());
+  std::ignore = co_await call<EventsCall>(std::move(loss));
   const auto claim = device ? claim_of(*device) : std::unexpected(device.error());
   if (claim && prepare_works_) {
     std::ignore = co_await prepare(*claim);
@@ -294,7 +223,7 @@ Task<void> Trial::kill() {
 Task<Status> Trial::discover_until(Duration after) {
   if (auto started = co_await start(); !started) co_return started;
   const Instant limit = clock_.now() + after;
-  std::ignore = co_await module_->discover(limit);
+  std::ignore = co_await module_->call(DiscoverCall{}, limit);
   co_return co_await module_->finish_calls(limit + kReturnLimit);
 }
 
@@ -303,7 +232,8 @@ Task<Status> Trial::prepare_until(ModuleClaim claim, Duration after) {
   prepared_.try_emplace(claim.ref.uid, claim);
   const Instant limit = clock_.now() + after;
   JournalWriter journal = journal_of(claim.ref.uid);
-  std::ignore = co_await module_->prepare(std::move(claim), limit, std::move(journal));
+  PrepareCall call{std::move(claim)};
+  std::ignore = co_await module_->call(std::move(call), limit, std::move(journal));
   co_return co_await module_->finish_calls(limit + kReturnLimit);
 }
 
@@ -315,7 +245,7 @@ Task<void> Trial::release_claims() {
 
 Task<Result<Device>> Trial::device() {
   if (device_) co_return *device_;
-  const auto snapshot = co_await discover();
+  const auto snapshot = co_await call<DiscoverCall>();
   if (!snapshot) co_return std::unexpected(snapshot.error());
   auto found = choose(**snapshot, nullptr);
   if (found) device_ = *found;
@@ -325,7 +255,7 @@ Task<Result<Device>> Trial::device() {
 Task<Result<Device>> Trial::second_device() {
   const auto first = co_await device();
   if (!first) co_return first;
-  const auto snapshot = co_await discover();
+  const auto snapshot = co_await call<DiscoverCall>();
   if (!snapshot) co_return std::unexpected(snapshot.error());
   co_return choose(**snapshot, &*first);
 }

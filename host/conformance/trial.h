@@ -49,22 +49,16 @@ class Trial {
   // Loads the module in a worker, which runs until the next stop().
   Task<Status> load();
   Task<Status> start();
-  Task<Result<SnapshotPtr>> discover();
   Task<Result<PreparedEdits>> prepare(ModuleClaim claim);
   Task<Status> unprepare(ModuleClaim claim);
-  Task<Status> pre_start(ModuleClaim claim);
-  Task<Status> attach(ModuleClaim claim, SandboxedPod pod);
-  Task<Status> detach(ModuleClaim claim, SandboxedPod pod);
-  Task<Result<MetricSamplesPtr>> collect_metrics();
-  Task<Result<NodeLabels>> collect_labels();
-  Task<Result<Catalogue>> collect_catalogue();
-  Task<Status> deliver_events(EventBatch batch);
-  Task<Status> quiesce();
-  Task<Status> resume();
-  Task<Status> quiesce_device(std::string device_id);
-  Task<Status> resume_device(std::string device_id);
-  Task<Result<std::size_t>> check(std::string device_id);
-  Task<Status> reset_device(std::string device_id);
+  // Makes any other call with these members; its claim is as prepare saved it.
+  template <class Call, class... Members>
+  Task<Result<typename Call::Reply>> call(Members... members) {
+    if (auto started = co_await start(); !started) co_return std::unexpected(started.error());
+    Call call{std::move(members)...};
+    if constexpr (requires { call.claim; }) call.claim = saved(call.claim);
+    co_return co_await module_->call(std::move(call), deadline());
+  }
   // The module's statements since the last forget_statements(), by device. statements() waits for those of the last
   // calls.
   void forget_statements() { stated_.clear(); }

@@ -25,7 +25,7 @@ Instance::Instance(std::string name, LoadedModule module, ModuleIdentity identit
       identity_(std::move(identity)),
       asks_(std::move(channel)),
       services_(name_, std::move(news_arrived), asks_, identity_.watch.has_value(), identity_.causes),
-      snapshot_(name_, identity_.causes, identity_.has_bind),
+      snapshot_(name_, identity_.causes, identity_.has(Family::kBind)),
       edits_(name_, asks_),
       bindings_(name_),
       ids_(name_),

@@ -52,7 +52,7 @@ Task<std::vector<CollectedMetrics>> MetricsCollector::collect() {
 
 Task<void> MetricsCollector::refresh(std::shared_ptr<State> state, std::shared_ptr<Entry> entry,
                                      std::shared_ptr<Module> instance) {
-  auto samples = co_await instance->collect_metrics(state->clock.now() + kLimit);
+  auto samples = co_await instance->call(CollectMetricsCall{}, state->clock.now() + kLimit);
   CollectedMetrics& latest = entry->latest;
   if (samples) {
     latest.samples = std::move(*samples);

@@ -18,7 +18,7 @@ struct ModuleSeries {
   std::uint64_t shown = 0;
 };
 // One metric name, which several modules may declare.
-struct Family {
+struct SharedMetric {
   const MetricDeclaration* declared;
   std::vector<std::pair<ModuleSeries*, std::uint32_t>> members;  // module and index of the metric in it
 };
@@ -114,13 +114,14 @@ void append_collections(std::string& page, const std::vector<ModuleSeries>& all)
 std::string module_series(const std::vector<CollectedMetrics>& collected, const std::vector<DeviceReport>& devices) {
   if (collected.empty()) return "";
   std::vector<ModuleSeries> all;
-  std::map<std::string_view, Family> families;
+  std::map<std::string_view, SharedMetric> families;
   for (const CollectedMetrics& one : collected) all.push_back(sorted_by_metric(one, devices));
   for (ModuleSeries& series : all) {
     const auto& declared = *series.collected->declared;
     for (std::uint32_t metric = 0; metric < declared.size(); ++metric) {
       if (series.by_metric[metric].empty()) continue;
-      Family& family = families.try_emplace(declared[metric].name, Family{&declared[metric], {}}).first->second;
+      SharedMetric& family =
+          families.try_emplace(declared[metric].name, SharedMetric{&declared[metric], {}}).first->second;
       if (family.declared->type == declared[metric].type) family.members.emplace_back(&series, metric);
     }
   }

@@ -13,17 +13,11 @@
 #include <vector>
 
 #include "host/core/task.h"
-#include "host/model/catalogue.h"
 #include "host/model/cause.h"
-#include "host/model/device.h"
-#include "host/model/event.h"
 #include "host/model/last_lines.h"
 #include "host/model/module_ask.h"
-#include "host/model/module_claim.h"
-#include "host/model/option.h"
-#include "host/model/pod_sandbox.h"
+#include "host/model/module_call.h"
 #include "host/model/progress.h"
-#include "host/model/report.h"
 
 namespace cardcage {
 
@@ -45,13 +39,31 @@ struct ModuleIdentity {
   std::optional<WatchDeclaration> watch;     // unset without cage.watch
   std::chrono::seconds claim_call_limit{0};  // limit of prepare and unprepare, if longer than the host's default
   std::string sha256;                        // hash of the file, hex
+
+  bool has(Family family) const {
+    switch (family) {
+      case Family::kPreferred: return has_preferred;
+      case Family::kPreStart: return has_pre_start;
+      case Family::kConfigure: return has_configure;
+      case Family::kQuiesce: return has_quiesce_device;
+      case Family::kReset: return has_reset;
+      case Family::kBind: return has_bind;
+      case Family::kSandbox: return has_sandbox;
+      case Family::kReconcile: return has_reconcile;
+      case Family::kMetrics: return !metrics.empty();
+      case Family::kLabels: return has_labels;
+      case Family::kCatalogue: return has_catalogue;
+      case Family::kWatch: return watch.has_value();
+    }
+    return false;
+  }
 };
 
 // Callbacks for reports that the module makes by itself. [core]
 struct ModuleEvents {
   std::function<void()> rescan;
   std::function<void(std::string device_id, Health)> health;
-  // A descriptor of cage.poll is ready. The module is not told of it again until deliver_events() has delivered it.
+  // A descriptor of cage.poll is ready. The module is not told of it again until EventsCall has delivered it.
   std::function<void(std::int32_t descriptor)> descriptor = {};
   // The instance is stuck or gone and cannot be used any more. The error gives the reason, for people.
   std::function<void(Error)> lost;
@@ -75,59 +87,25 @@ class Module {
 
   virtual const ModuleIdentity& identity() const = 0;
 
-  // Calls create and start. Must be the first call, and must succeed before any other call.
+  // Makes StartCall with the configured options. Must be the first call, and must succeed before any other call.
   virtual Task<Status> start(ModuleEvents events, Instant deadline) = 0;
-  virtual Task<Result<SnapshotPtr>> discover(Instant deadline) = 0;
-  // `journal` is called with the bytes that the module journals before the call ends. Without it the module cannot
-  // journal.
-  virtual Task<Result<PreparedEdits>> prepare(ModuleClaim claim, Instant deadline, JournalWriter journal = {}) = 0;
-  virtual Task<Status> unprepare(ModuleClaim claim, Instant deadline) = 0;
-  // Called while a pod waits for devices of the claim that have a binding: continues to make them ready, and returns
-  // their progress. Fails with kUnimplemented at once if the module has no cage.bind.
-  virtual Task<Result<BindProgress>> bind(ModuleClaim claim, Instant deadline) = 0;
-  // Moves devices of the prepared claim to a pod and takes them back (rule R28 of abi/RULES.md). Fail with
-  // kUnimplemented at once if the module has no cage.sandbox.
-  virtual Task<Status> attach(ModuleClaim claim, SandboxedPod pod, Instant deadline) = 0;
-  virtual Task<Status> detach(ModuleClaim claim, SandboxedPod pod, Instant deadline) = 0;
-  // Replaces all options; if it fails, the instance keeps its current ones. Fails with kUnimplemented at once if the
-  // module has no cage.configure.
-  virtual Task<Status> configure(OptionValues options, Instant deadline) = 0;
-  // Frees everything that no live claim holds. Succeeds at once if the module has no cage.reconcile.
-  virtual Task<Status> reconcile(std::vector<ModuleClaim> live, Instant deadline) = 0;
-  // Chooses the devices for a container that requests `want` of them. `required` is a subset of `available`; both name
-  // each device once. Returns at most `want` ids out of `available`; they may be too few, or lack required ones. Fails
-  // with kUnimplemented at once if the module has no cage.preferred.
-  virtual Task<Result<std::vector<std::string>>> choose(std::vector<std::string> available,
-                                                        std::vector<std::string> required, std::size_t want,
-                                                        Instant deadline) = 0;
-  // Called before each start of a container that has the prepared claim's device (device-plugin API only, rule R15 of
-  // abi/RULES.md). Fails with kUnimplemented at once if the module has no cage.pre_start.
-  virtual Task<Status> pre_start(ModuleClaim claim, Instant deadline) = 0;
-  // Polls the health of these devices, one after the other, until the deadline. The results arrive through
-  // ModuleEvents::health. Returns the number of devices that were checked, including failed checks; the error of the
-  // first failed check is logged.
-  virtual Task<Result<std::size_t>> check(std::vector<std::string> device_ids, Instant deadline) = 0;
-  // Resets the hardware of the device and of its partitions. Fails with kUnimplemented at once if the module has no
-  // cage.reset.
-  virtual Task<Status> reset_device(std::string device_id, Instant deadline) = 0;
-  // Returns every current sample. Fails with kUnimplemented at once if the module declares no metric.
-  virtual Task<Result<MetricSamplesPtr>> collect_metrics(Instant deadline) = 0;
-  // Returns every label that the node should have. Fails with kUnimplemented at once if the module has no cage.labels.
-  virtual Task<Result<NodeLabels>> collect_labels(Instant deadline) = 0;
-  // Returns every entry that claims may name. Fails with kUnimplemented at once if the module has no cage.catalogue.
-  virtual Task<Result<Catalogue>> collect_catalogue(Instant deadline) = 0;
-  // Delivers events that the module waits for; an event is never delivered twice. Fails with kUnimplemented at once if
-  // the module has no cage.watch.
-  virtual Task<Status> deliver_events(EventBatch batch, Instant deadline) = 0;
+  // Makes a call other than StartCall and StopCall. `journal` is called with the bytes that the module journals before
+  // the call ends; without it the module cannot journal.
+  template <class Call>
+  Task<Result<typename Call::Reply>> call(Call call, Instant deadline, JournalWriter journal = {}) {
+    ModuleCall any = std::move(call);  // GCC 12 destroys such a temporary of a co_await twice
+    auto reply = co_await execute(std::move(any), deadline, std::move(journal));
+    if (!reply) co_return std::unexpected(std::move(reply.error()));
+    if constexpr (std::is_void_v<typename Call::Reply>)
+      co_return Status{};
+    else
+      co_return std::get<typename Call::Reply>(std::move(*reply));
+  }
+  virtual Task<Result<ModuleReply>> execute(ModuleCall call, Instant deadline, JournalWriter journal) = 0;
   // Returns once no call is open. After the deadline, the error names a call that is still open. Fails when the
   // instance is lost or stopped.
   virtual Task<Status> finish_calls(Instant deadline) = 0;
-  virtual Task<Status> quiesce(Instant deadline) = 0;
-  virtual Task<Status> resume(Instant deadline) = 0;
-  // Do the same for one device and its partitions. Fail with kUnimplemented at once if the module has no cage.quiesce.
-  virtual Task<Status> quiesce_device(std::string device_id, Instant deadline) = 0;
-  virtual Task<Status> resume_device(std::string device_id, Instant deadline) = 0;
-  // Calls stop and destroy. No event follows. Idempotent.
+  // Makes StopCall. No event follows. Idempotent.
   virtual Task<Status> stop(Instant deadline) = 0;
   // The call that the instance has been busy with for longest, if any is open.
   virtual std::optional<BusyModule> busy() const = 0;

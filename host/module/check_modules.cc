@@ -17,7 +17,7 @@ Task<Status> check_module(asio::io_context& core, Clock& clock, ModuleConfig mod
   if (!loaded) co_return std::unexpected(loaded.error());
   if (inside && (*loaded)->identity().process_only) co_return must_run_in_process(module);
   const ModuleIdentity& identity = (*loaded)->identity();
-  const auto rules = HealthRules::make(identity.causes, identity.has_reset, module.health);
+  const auto rules = HealthRules::make(identity.causes, identity.has(Family::kReset), module.health);
   if (!rules) co_return std::unexpected(rules.error().to_error());
   co_return Status{};
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "cardcage/module.h"
 #include "host/core/log.h"
 #include "host/instance/edits_sink.h"
 #include "host/model/naming.h"
@@ -14,7 +13,7 @@ namespace cardcage {
 
 // Bounds the entries of claims that are never tried again. Beyond it, all counts start anew.
 static constexpr std::size_t kMaxAttempts = 10'000;
-static constexpr std::size_t kQuotedName = 80;  // bytes of a wrong name that an error quotes
+static constexpr std::size_t kQuotedService = 80;  // bytes of a wrong name that an error quotes
 
 // Translates paths: a module names driver files as it sees them.
 static void name_paths_of_node(PreparedEdits& edits, const NodeRoots& roots) {
@@ -42,92 +41,31 @@ Task<Status> RunningModule::start(ModuleEvents events, Instant deadline) {
     co_return fail(Code::kFailedPrecondition, "module '{}' cannot start: it was started before", name_);
   state_ = State::kStarted;
   events_ = std::move(events);
-  ModuleCall call = StartCall{options_, node_.roots};  // GCC 12 destroys such a temporary of a co_await twice
-  co_return co_await execute_for<void>(std::move(call), deadline);
+  StartCall starting{options_, node_.roots};
+  co_return co_await call(std::move(starting), deadline);
 }
 
-Task<Status> RunningModule::configure(OptionValues options, Instant deadline) {
-  return execute_for<void>(ConfigureCall(std::move(options)), deadline);
-}
-
-Task<Result<SnapshotPtr>> RunningModule::discover(Instant deadline) {
-  return execute_for<SnapshotPtr>(DiscoverCall(), deadline);
-}
-
-Task<Result<PreparedEdits>> RunningModule::prepare(ModuleClaim claim, Instant deadline, JournalWriter journal) {
+Task<Result<ModuleReply>> RunningModule::execute(ModuleCall call, Instant deadline, JournalWriter journal) {
   const auto self = shared_from_this();
-  auto preparing = attempt<PreparedEdits>(PrepareCall(std::move(claim)), deadline, std::move(journal));
-  auto edits = co_await std::move(preparing);
-  if (!edits) co_return edits;
-  name_paths_of_node(*edits, node_.roots);
-  if (const Status allowed = node_.edits->check(*edits); !allowed) co_return std::unexpected(allowed.error());
-  co_return edits;
+  const ModuleClaim* const claim = claim_of(call);
+  const std::string uid = claim ? claim->ref.uid : std::string();
+  if (claim) {
+    if (attempts_.size() == kMaxAttempts) attempts_.clear();
+    Attempts& attempts = attempts_[uid];
+    if (attempts.call != name_of(call)) attempts = {name_of(call)};
+    set_attempt(call, ++attempts.count);
+  }
+  auto reply = co_await attempt(std::move(call), deadline, std::move(journal));
+  if (!reply) co_return reply;
+  if (claim) attempts_.erase(uid);
+  if (auto* const edits = std::get_if<PreparedEdits>(&*reply))
+    if (const Status adopted = adopt(*edits); !adopted) co_return std::unexpected(adopted.error());
+  co_return reply;
 }
 
-Task<Status> RunningModule::unprepare(ModuleClaim claim, Instant deadline) {
-  return attempt<void>(UnprepareCall(std::move(claim)), deadline);
-}
-
-Task<Result<BindProgress>> RunningModule::bind(ModuleClaim claim, Instant deadline) {
-  return attempt<BindProgress>(BindCall(std::move(claim)), deadline);
-}
-
-Task<Status> RunningModule::attach(ModuleClaim claim, SandboxedPod pod, Instant deadline) {
-  return attempt<void>(AttachCall(std::move(claim), std::move(pod)), deadline);
-}
-
-Task<Status> RunningModule::detach(ModuleClaim claim, SandboxedPod pod, Instant deadline) {
-  return attempt<void>(DetachCall(std::move(claim), std::move(pod)), deadline);
-}
-
-Task<Status> RunningModule::reconcile(std::vector<ModuleClaim> live, Instant deadline) {
-  return execute_for<void>(ReconcileCall(std::move(live)), deadline);
-}
-
-Task<Result<std::vector<std::string>>> RunningModule::choose(std::vector<std::string> available,
-                                                             std::vector<std::string> required, std::size_t want,
-                                                             Instant deadline) {
-  return execute_for<std::vector<std::string>>(ChooseCall(std::move(available), std::move(required), want), deadline);
-}
-
-Task<Status> RunningModule::pre_start(ModuleClaim claim, Instant deadline) {
-  return attempt<void>(PreStartCall(std::move(claim)), deadline);
-}
-
-Task<Result<std::size_t>> RunningModule::check(std::vector<std::string> device_ids, Instant deadline) {
-  return execute_for<std::size_t>(CheckCall(std::move(device_ids)), deadline);
-}
-
-Task<Status> RunningModule::reset_device(std::string device_id, Instant deadline) {
-  return execute_for<void>(ResetCall(std::move(device_id)), deadline);
-}
-
-Task<Result<MetricSamplesPtr>> RunningModule::collect_metrics(Instant deadline) {
-  return execute_for<MetricSamplesPtr>(CollectMetricsCall(), deadline);
-}
-
-Task<Result<NodeLabels>> RunningModule::collect_labels(Instant deadline) {
-  return execute_for<NodeLabels>(CollectLabelsCall(), deadline);
-}
-
-Task<Result<Catalogue>> RunningModule::collect_catalogue(Instant deadline) {
-  return execute_for<Catalogue>(CollectCatalogueCall(), deadline);
-}
-
-Task<Status> RunningModule::deliver_events(EventBatch batch, Instant deadline) {
-  return execute_for<void>(EventsCall(std::move(batch)), deadline);
-}
-
-Task<Status> RunningModule::quiesce(Instant deadline) { return execute_for<void>(QuiesceCall(), deadline); }
-
-Task<Status> RunningModule::resume(Instant deadline) { return execute_for<void>(ResumeCall(), deadline); }
-
-Task<Status> RunningModule::quiesce_device(std::string device_id, Instant deadline) {
-  return execute_for<void>(QuiesceDeviceCall(std::move(device_id)), deadline);
-}
-
-Task<Status> RunningModule::resume_device(std::string device_id, Instant deadline) {
-  return execute_for<void>(ResumeDeviceCall(std::move(device_id)), deadline);
+Status RunningModule::adopt(PreparedEdits& edits) const {
+  name_paths_of_node(edits, node_.roots);
+  return node_.edits->check(edits);
 }
 
 Task<Status> RunningModule::stop(Instant deadline) {
@@ -135,8 +73,7 @@ Task<Status> RunningModule::stop(Instant deadline) {
   if (std::exchange(state_, State::kStopped) != State::kStarted) co_return Status{};
   for (const auto& waiter : std::exchange(waiting_for_idle_, {}))
     waiter.set(fail(Code::kCancelled, "module '{}' is stopped", name_));
-  ModuleCall call = StopCall{};
-  const Status stopped = co_await execute_for<void>(std::move(call), deadline);
+  const Status stopped = co_await call(StopCall{}, deadline);
   events_ = {};
   co_await tear_down(deadline);
   co_return stopped;
@@ -145,8 +82,7 @@ Task<Status> RunningModule::stop(Instant deadline) {
 Task<Status> RunningModule::end_instance(Instant deadline) {
   const auto self = shared_from_this();
   if (state_ != State::kStarted) co_return Status{};
-  ModuleCall call = StopCall{};
-  const Status stopped = co_await execute_for<void>(std::move(call), deadline);
+  const Status stopped = co_await call(StopCall{}, deadline);
   if (stopped) {
     events_ = {};
     state_ = State::kLoaded;
@@ -154,39 +90,23 @@ Task<Status> RunningModule::end_instance(Instant deadline) {
   co_return stopped;
 }
 
-template <class Reply, class Call>
-Task<Result<Reply>> RunningModule::attempt(Call call, Instant deadline, JournalWriter journal) {
-  const auto self = shared_from_this();
-  const std::string uid = call.claim.ref.uid;
-  if (attempts_.size() == kMaxAttempts) attempts_.clear();
-  Attempts& attempts = attempts_[uid];
-  if (attempts.call != Call::kName) attempts = {Call::kName};
-  call.attempt = ++attempts.count;
-  ModuleCall repeated = std::move(call);
-  auto reply = co_await execute_for<Reply>(std::move(repeated), deadline, std::move(journal));
-  if (reply) attempts_.erase(uid);
-  co_return reply;
-}
-
-template <class Reply>
-Task<Result<Reply>> RunningModule::execute_for(ModuleCall call, Instant deadline, JournalWriter journal) {
-  auto reply = co_await execute(std::move(call), deadline, std::move(journal));
-  if (!reply) co_return std::unexpected(std::move(reply.error()));
-  if constexpr (std::is_void_v<Reply>)
-    co_return Status{};
-  else
-    co_return std::get<Reply>(std::move(*reply));
-}
-
-Task<Result<ModuleReply>> RunningModule::execute(ModuleCall call, Instant deadline, JournalWriter journal) {
-  const auto self = shared_from_this();
+Task<Result<ModuleReply>> RunningModule::attempt(ModuleCall call, Instant deadline, JournalWriter journal) {
   if (auto admitted = admit(call, deadline); !admitted) co_return std::unexpected(admitted.error());
   const std::uint64_t number = next_number();
   const OneShot<Result<ModuleReply>> reply(core_);
-  const std::string_view what = name_of(call);
-  CallPlace place(call);
-  open_.emplace(number, OpenCall{std::move(call), std::move(place), what, clock_.wall(), clock_.now(), deadline, reply,
-                                 std::move(journal), DelayedCall(core_, clock_)});
+  const ModuleClaim* const claim = claim_of(call);
+  OpenCall open{.waiting = {},
+                .place = place_of(call),
+                .claim = claim ? claim->ref.uid : std::string(),
+                .what = name_of(call),
+                .since = clock_.wall(),
+                .begun = clock_.now(),
+                .deadline = deadline,
+                .reply = reply,
+                .journal = std::move(journal),
+                .stuck = DelayedCall(core_, clock_)};
+  open.waiting = std::move(call);
+  open_.emplace(number, std::move(open));
   begin_calls();
   std::optional<Result<ModuleReply>> outcome = co_await reply.wait_until(clock_, deadline);
   if (outcome) co_return std::move(*outcome);
@@ -211,12 +131,17 @@ void RunningModule::begin_calls() {
   }
 }
 
+bool RunningModule::OpenCall::overlaps(const OpenCall& other) const {
+  if (place == CallPlace::kAlone || other.place == CallPlace::kAlone) return false;
+  return place != other.place || (place == CallPlace::kClaim && claim != other.claim);
+}
+
 bool RunningModule::may_begin(std::uint64_t number) const {
   if (!identity_.concurrent) return true;  // calls queue up where the module runs
-  const CallPlace& place = open_.at(number).place;
+  const OpenCall& next = open_.at(number);
   std::size_t earlier = 0;
   for (auto call = open_.begin(); call->first != number; ++call)
-    if (++earlier == kMaxOverlappingCalls || !place.overlaps(call->second.place)) return false;
+    if (++earlier == kMaxOverlappingCalls || !next.overlaps(call->second)) return false;
   return true;
 }
 
@@ -227,22 +152,8 @@ bool RunningModule::is_busy_with(std::uint64_t number) const {
 Status RunningModule::admit(const ModuleCall& call, Instant deadline) const {
   const std::string_view what = name_of(call);
   const bool starts_or_stops = std::holds_alternative<StartCall>(call) || std::holds_alternative<StopCall>(call);
-  const auto lacks = [&](std::string_view family) {
-    return fail(Code::kUnimplemented, "module '{}' cannot {}: it has no {}", name_, what, family);
-  };
-  if (std::holds_alternative<ChooseCall>(call) && !identity_.has_preferred) return lacks(CAGE_EXT_PREFERRED);
-  if (std::holds_alternative<ConfigureCall>(call) && !identity_.has_configure) return lacks(CAGE_EXT_CONFIGURE);
-  if (std::holds_alternative<PreStartCall>(call) && !identity_.has_pre_start) return lacks(CAGE_EXT_PRE_START);
-  if (std::holds_alternative<BindCall>(call) && !identity_.has_bind) return lacks(CAGE_EXT_BIND);
-  if (pod_of(call) != nullptr && !identity_.has_sandbox) return lacks(CAGE_EXT_SANDBOX);
-  if (std::holds_alternative<ResetCall>(call) && !identity_.has_reset) return lacks(CAGE_EXT_RESET);
-  const bool of_device =
-      std::holds_alternative<QuiesceDeviceCall>(call) || std::holds_alternative<ResumeDeviceCall>(call);
-  if (of_device && !identity_.has_quiesce_device) return lacks(CAGE_EXT_QUIESCE);
-  if (std::holds_alternative<CollectMetricsCall>(call) && identity_.metrics.empty()) return lacks(CAGE_EXT_METRICS);
-  if (std::holds_alternative<CollectLabelsCall>(call) && !identity_.has_labels) return lacks(CAGE_EXT_LABELS);
-  if (std::holds_alternative<CollectCatalogueCall>(call) && !identity_.has_catalogue) return lacks(CAGE_EXT_CATALOGUE);
-  if (std::holds_alternative<EventsCall>(call) && !identity_.watch) return lacks(CAGE_EXT_WATCH);
+  if (const auto family = family_of(call); family && !identity_.has(*family))
+    return fail(Code::kUnimplemented, "module '{}' cannot {}: it has no {}", name_, what, id_of(*family));
   if (!starts_or_stops && state_ != State::kStarted)
     return fail(Code::kFailedPrecondition, "module '{}' cannot {}: it is {}", name_, what,
                 state_ == State::kLoaded ? "not started" : "stopped");
@@ -305,7 +216,7 @@ Task<void> RunningModule::run_on_node(std::shared_ptr<RunningModule> self, std::
                                       std::function<void(Result<AskReply>)> respond) {
   const OpenCall& asking = self->open_.at(call);
   const Instant deadline = asking.deadline;
-  const std::string claim = asking.place.claim();
+  const std::string claim = asking.claim;
   auto executing = self->execute_ask(std::move(ask), claim, deadline);
   Result<AskReply> reply = co_await std::move(executing);
   if (const auto open = self->open_.find(call); open != self->open_.end()) open->second.waits_for_node = false;
@@ -350,7 +261,7 @@ Status RunningModule::may_have_service(const std::string& claim, const std::stri
   if (claim.empty()) return fail(Code::kFailedPrecondition, "a service belongs to a claim: only calls for one have it");
   if (!is_dns_label(service))
     return fail(Code::kInvalidArgument, "the name of a service is a DNS label, '{}' is none",
-                printable(service, kQuotedName));
+                printable(service, kQuotedService));
   return {};
 }
 
@@ -384,7 +295,7 @@ void RunningModule::note_progress(std::uint64_t call, Progress progress) {
 
 std::optional<Progress> RunningModule::progress(const std::string& claim_uid) const {
   for (const auto& [number, call] : open_)
-    if (call.place.claim() == claim_uid && call.progress) return call.progress;
+    if (call.claim == claim_uid && call.progress) return call.progress;
   return std::nullopt;
 }
 

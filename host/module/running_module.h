@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "host/core/delayed_call.h"
-#include "host/model/module_call.h"
-#include "host/module/call_place.h"
+#include "host/model/module.h"
 #include "host/module/edit_rules.h"
 #include "host/module/programs.h"
 #include "host/module/services.h"
@@ -47,28 +46,8 @@ class RunningModule : public Module, public std::enable_shared_from_this<Running
   const ModuleIdentity& identity() const override { return identity_; }
 
   Task<Status> start(ModuleEvents events, Instant deadline) override;
-  Task<Status> configure(OptionValues options, Instant deadline) override;
-  Task<Result<SnapshotPtr>> discover(Instant deadline) override;
-  Task<Result<PreparedEdits>> prepare(ModuleClaim claim, Instant deadline, JournalWriter journal = {}) override;
-  Task<Status> unprepare(ModuleClaim claim, Instant deadline) override;
-  Task<Result<BindProgress>> bind(ModuleClaim claim, Instant deadline) override;
-  Task<Status> attach(ModuleClaim claim, SandboxedPod pod, Instant deadline) override;
-  Task<Status> detach(ModuleClaim claim, SandboxedPod pod, Instant deadline) override;
-  Task<Status> reconcile(std::vector<ModuleClaim> live, Instant deadline) override;
-  Task<Result<std::vector<std::string>>> choose(std::vector<std::string> available, std::vector<std::string> required,
-                                                std::size_t want, Instant deadline) override;
-  Task<Status> pre_start(ModuleClaim claim, Instant deadline) override;
-  Task<Result<std::size_t>> check(std::vector<std::string> device_ids, Instant deadline) override;
-  Task<Status> reset_device(std::string device_id, Instant deadline) override;
-  Task<Result<MetricSamplesPtr>> collect_metrics(Instant deadline) override;
-  Task<Result<NodeLabels>> collect_labels(Instant deadline) override;
-  Task<Result<Catalogue>> collect_catalogue(Instant deadline) override;
-  Task<Status> deliver_events(EventBatch batch, Instant deadline) override;
+  Task<Result<ModuleReply>> execute(ModuleCall call, Instant deadline, JournalWriter journal) override;
   Task<Status> finish_calls(Instant deadline) override;
-  Task<Status> quiesce(Instant deadline) override;
-  Task<Status> resume(Instant deadline) override;
-  Task<Status> quiesce_device(std::string device_id, Instant deadline) override;
-  Task<Status> resume_device(std::string device_id, Instant deadline) override;
   Task<Status> stop(Instant deadline) override;
   std::optional<BusyModule> busy() const override;
   std::optional<Progress> progress(const std::string& claim_uid) const override;
@@ -80,6 +59,7 @@ class RunningModule : public Module, public std::enable_shared_from_this<Running
   struct OpenCall {
     std::optional<ModuleCall> waiting;  // until the module gets it
     CallPlace place;
+    std::string claim;  // UID of the call's claim; empty without one
     std::string_view what;
     WallTime since;
     Instant begun, deadline;
@@ -90,6 +70,8 @@ class RunningModule : public Module, public std::enable_shared_from_this<Running
     bool waits_for_node = false;  // a request of the module to the host is in progress
     bool seen_traced = false;     // a debugger let it run past its deadline
     std::optional<Progress> progress = {};
+
+    bool overlaps(const OpenCall& other) const;
   };
 
   // `options` are checked. `core` and `clock` outlive the object.
@@ -129,12 +111,10 @@ class RunningModule : public Module, public std::enable_shared_from_this<Running
   Clock& clock() const { return clock_; }
 
  private:
-  // Makes a call that the host repeats for its claim until it succeeds.
-  template <class Reply, class Call>
-  Task<Result<Reply>> attempt(Call call, Instant deadline, JournalWriter journal = {});
-  Task<Result<ModuleReply>> execute(ModuleCall call, Instant deadline, JournalWriter journal);
-  template <class Reply>
-  Task<Result<Reply>> execute_for(ModuleCall call, Instant deadline, JournalWriter journal = {});
+  // Makes one attempt of the call.
+  Task<Result<ModuleReply>> attempt(ModuleCall call, Instant deadline, JournalWriter journal);
+  // Checks the edits of a prepare, and gives their files the paths of the node.
+  Status adopt(PreparedEdits& edits) const;
   // Runs a program, a write or a change of a service, one at a time in a call.
   template <class Ask>
   static Task<void> run_on_node(std::shared_ptr<RunningModule> self, std::uint64_t call, Ask ask,

@@ -110,7 +110,7 @@ Task<Status> Sandboxes::admit(HookRequest request, UniqueFd network_namespace) {
 bool Sandboxes::moves_devices(const ClaimRecord& claim) const {
   return std::ranges::any_of(claim.parts, [this](const ModulePart& part) {
     const auto module = environment_.devices.module(part.module);
-    return module && (*module)->identity().has_sandbox;
+    return module && (*module)->identity().has(Family::kSandbox);
   });
 }
 
@@ -154,9 +154,9 @@ Task<Result<bool>> Sandboxes::attach_part(const ClaimRecord& claim, const Module
   co_await environment_.devices.returned(part.module, deadline);
   const auto module = environment_.devices.module(part.module);
   if (!module) co_return std::unexpected(module.error());
-  if (!(*module)->identity().has_sandbox) co_return false;
-  ModuleClaim its = module_claim(claim, part, environment_.ledger.boot_id());
-  const Status done = co_await (*module)->attach(std::move(its), std::move(pod), deadline);
+  if (!(*module)->identity().has(Family::kSandbox)) co_return false;
+  AttachCall attach{module_claim(claim, part, environment_.ledger.boot_id()), std::move(pod)};
+  const Status done = co_await (*module)->call(std::move(attach), deadline);
   if (!done) co_return std::unexpected(done.error());
   co_return true;
 }
@@ -172,9 +172,9 @@ Task<Status> Sandboxes::detach(Attachment attachment, OpenSandbox sandbox) {
       const Instant deadline = environment_.clock.now() + kMoveLimit;
       const auto module = environment_.devices.module_for_release(part.module);
       if (!module) co_return std::unexpected(module.error());
-      if (!(*module)->identity().has_sandbox) continue;
-      ModuleClaim its = module_claim(*claim, part, environment_.ledger.boot_id());
-      if (Status done = co_await (*module)->detach(std::move(its), sandbox.pod, deadline); !done) co_return done;
+      if (!(*module)->identity().has(Family::kSandbox)) continue;
+      DetachCall detach{module_claim(*claim, part, environment_.ledger.boot_id()), sandbox.pod};
+      if (Status done = co_await (*module)->call(std::move(detach), deadline); !done) co_return done;
     }
     co_return Status();
   };

@@ -214,7 +214,7 @@ void Resource::resend() {
 
 ResourceTraits Resource::traits() const {
   const Supervisor* supervisor = context().table.supervisor(name());
-  return {.pre_start = supervisor && supervisor->identity() && supervisor->identity()->has_pre_start};
+  return {.pre_start = supervisor && supervisor->identity() && supervisor->identity()->has(Family::kPreStart)};
 }
 
 Task<Result<ContainerGrant>> Resource::allocate(std::vector<std::string> ids, Instant deadline) {
@@ -269,9 +269,10 @@ std::vector<Candidate> Resource::candidates(const std::vector<std::string>& ids)
 Task<std::vector<std::string>> Resource::preferred(PreferenceQuery query, Instant deadline) {
   const Supervisor* supervisor = context().table.supervisor(name());
   const auto module = supervisor ? supervisor->module() : fail(Code::kUnavailable, "no module");
-  if (module && (*module)->identity().has_preferred && config_.replicas == 1) {
+  if (module && (*module)->identity().has(Family::kPreferred) && config_.replicas == 1) {
     const Instant limit = std::min(deadline, context().clock.now() + kModuleChoice);
-    auto chosen = co_await (*module)->choose(query.available, query.required, query.wanted, limit);
+    ChooseCall choose{query.available, query.required, query.wanted};
+    auto chosen = co_await (*module)->call(std::move(choose), limit);
     if (chosen && chosen->size() == query.wanted) co_return std::move(*chosen);
     if (!chosen)
       log_limited(LogLevel::kWarn, name().name + "/preferred", "module cannot choose; the host does",

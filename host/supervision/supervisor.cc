@@ -223,7 +223,7 @@ ModuleEvents Supervisor::events(const std::shared_ptr<Module>& instance) {
 Task<Status> Supervisor::start_or_resume() {
   if (module_ && !life_.target().trial_requested()) {
     if (InstanceEvents* const waiting = events_of(module_)) waiting->open();
-    Status resumed = co_await module_->resume(clock_.now() + deadlines_.start);
+    Status resumed = co_await module_->call(ResumeCall{}, clock_.now() + deadlines_.start);
     if (resumed) resumed = co_await discover_and_reconcile();
     if (resumed) co_return resumed;
     // It may still have the libraries of the former driver; a fresh process loads the current ones.
@@ -318,7 +318,8 @@ Task<Status> Supervisor::discover_and_reconcile() {
 }
 
 Task<Status> Supervisor::reconcile() {
-  auto reconciled = co_await module_->reconcile(listener_.live_claims(config().name), clock_.now() + deadlines_.start);
+  ReconcileCall reconcile{listener_.live_claims(config().name)};
+  auto reconciled = co_await module_->call(std::move(reconcile), clock_.now() + deadlines_.start);
   if (!reconciled) co_return within_subject(reconciled.error(), subject(), "cannot reconcile its claims");
   co_return Status{};
 }
@@ -388,8 +389,8 @@ Task<void> Supervisor::check_devices() {
   while (reached < ids.size() && clock_.now() < end && !life_.stop_requested() && !life_.lost() && !order_) {
     const auto first = ids.begin() + static_cast<std::ptrdiff_t>(reached);
     const auto count = static_cast<std::ptrdiff_t>(std::min(kChecksPerCall, ids.size() - reached));
-    std::vector<std::string> next(first, first + count);
-    const auto checked = co_await module_->check(std::move(next), end);
+    CheckCall check{{first, first + count}};
+    const auto checked = co_await module_->call(std::move(check), end);
     // The next sweep begins after a failed device: a hanging check must not block the others for ever.
     reached += checked ? std::max<std::size_t>(*checked, 1) : 1;
     if (checked) continue;
@@ -401,14 +402,15 @@ Task<void> Supervisor::check_devices() {
 }
 
 void Supervisor::request_labels() {
-  labels_due_ = identity_->has_labels || !labels_.values.empty();
+  labels_due_ = identity_->has(Family::kLabels) || !labels_.values.empty();
   labels_known_ |= !labels_due_;
 }
 
 // The last labels stay until the module reports others.
 Task<void> Supervisor::collect_labels() {
   Result<NodeLabels> labels = NodeLabels();
-  if (identity_->has_labels) labels = co_await module_->collect_labels(clock_.now() + deadlines_.discover);
+  if (identity_->has(Family::kLabels))
+    labels = co_await module_->call(CollectLabelsCall{}, clock_.now() + deadlines_.discover);
   if (life_.lost()) co_return;
   labels_due_ = false;
   if (!labels)
@@ -417,12 +419,12 @@ Task<void> Supervisor::collect_labels() {
   labels_known_ |= labels.has_value();
   const bool changed = labels && *labels != labels_;
   if (changed) labels_ = std::move(*labels);
-  if (changed || identity_->has_labels) listener_.changed(*this);
+  if (changed || identity_->has(Family::kLabels)) listener_.changed(*this);
 }
 
 Task<Status> Supervisor::discover() {
   devices_.begin_discover();
-  auto snapshot = co_await module_->discover(clock_.now() + deadlines_.discover);
+  auto snapshot = co_await module_->call(DiscoverCall{}, clock_.now() + deadlines_.discover);
   if (!snapshot) {
     devices_.fail_discover();
     co_return within_subject(snapshot.error(), subject(), "cannot list its devices");

@@ -185,7 +185,7 @@ Result<QuiesceMark> Supervisor::device_mark(const ModuleCommand& command) const 
 }
 
 Task<Status> Supervisor::quiesce_device(QuiesceMark mark) {
-  if (!identity_ || !identity_->has_quiesce_device)
+  if (!identity_ || !identity_->has(Family::kQuiesce))
     co_return fail(Code::kUnimplemented,
                    "module '{0}' cannot release one device alone; 'cagectl module quiesce {0}' releases all of them",
                    config().name);
@@ -194,7 +194,8 @@ Task<Status> Supervisor::quiesce_device(QuiesceMark mark) {
     co_return within(written.error(), "device '{}' is not quiesced: its mark cannot be written", mark.device);
   listener_.changed(*this);
   if (!life_.usable()) co_return Status{};
-  const Status quiesced = co_await module_->quiesce_device(mark.device_id, order_->deadline);
+  QuiesceDeviceCall quiesce{mark.device_id};
+  const Status quiesced = co_await module_->call(std::move(quiesce), order_->deadline);
   if (quiesced) {
     log(LogLevel::kInfo, "device is quiesced",
         {{"module", config().name}, {"device", mark.device}, {"by", mark.by}, {"reason", mark.reason}});
@@ -208,7 +209,8 @@ Task<Status> Supervisor::quiesce_device(QuiesceMark mark) {
 
 // Resumes the device, because the module may have released a part of it.
 Task<Status> Supervisor::undo_device_quiesce(QuiesceMark mark, Error why) {
-  Status undone = co_await module_->resume_device(mark.device_id, clock_.now() + deadlines_.stop);
+  ResumeDeviceCall resume{mark.device_id};
+  Status undone = co_await module_->call(std::move(resume), clock_.now() + deadlines_.stop);
   if (undone) undone = marks_.clear(config().name, mark.device_id);
   devices_.request_rescan();
   if (undone) co_return within(why, "device '{}' is not quiesced, nothing changed", mark.device);
@@ -219,7 +221,8 @@ Task<Status> Supervisor::resume_device(QuiesceMark mark) {
   if (!marks_.find(config().name, mark.device_id))
     co_return fail(Code::kFailedPrecondition, "device '{}' of module '{}' is not quiesced", mark.device, config().name);
   if (life_.usable()) {
-    const Status resumed = co_await module_->resume_device(mark.device_id, order_->deadline);
+    ResumeDeviceCall resume{mark.device_id};
+    const Status resumed = co_await module_->call(std::move(resume), order_->deadline);
     if (!resumed) co_return within(resumed.error(), "device '{}' stays quiesced", mark.device);
   }
   if (auto cleared = marks_.clear(config().name, mark.device_id); !cleared)
@@ -231,9 +234,10 @@ Task<Status> Supervisor::resume_device(QuiesceMark mark) {
 }
 
 Task<void> Supervisor::repeat_device_quiesces(std::shared_ptr<Module> instance) {
-  if (!instance->identity().has_quiesce_device) co_return;
+  if (!instance->identity().has(Family::kQuiesce)) co_return;
   for (const QuiesceMark& mark : marks_.of_devices(config().name)) {
-    const Status quiesced = co_await instance->quiesce_device(mark.device_id, clock_.now() + deadlines_.discover);
+    QuiesceDeviceCall quiesce{mark.device_id};
+    const Status quiesced = co_await instance->call(std::move(quiesce), clock_.now() + deadlines_.discover);
     if (!quiesced)
       log(LogLevel::kWarn, "the new instance of a module may hold a device that is quiesced",
           {{"module", config().name}, {"device", mark.device}, {"error", quiesced.error().message}});
@@ -253,10 +257,10 @@ Task<Status> Supervisor::free_hardware(Instant deadline) {
     co_await release();
     co_return Status{};
   }
-  const Status quiesced = co_await module_->quiesce(deadline);
+  const Status quiesced = co_await module_->call(QuiesceCall{}, deadline);
   if (quiesced || life_.lost()) co_return quiesced;
   // The module may have freed part of the hardware: resume takes it back, and a discover must follow [R12].
-  std::ignore = co_await module_->resume(clock_.now() + deadlines_.stop);
+  std::ignore = co_await module_->call(ResumeCall{}, clock_.now() + deadlines_.stop);
   if (const Status listed = co_await discover(); !listed) devices_.request_rescan();
   co_await repeat_device_quiesces(module_);
   co_return quiesced;

@@ -28,7 +28,8 @@ Task<void> Supervisor::deliver_events() {
   const EventBatch batch = events_of(instance)->take();
   log(LogLevel::kDebug, "events are delivered",
       {{"module", config().name}, {"events", batch.events.size()}, {"lost", batch.lost ? "some before them" : "none"}});
-  const Status delivered = co_await instance->deliver_events(batch, clock_.now() + deadlines_.discover);
+  EventsCall events{batch};
+  const Status delivered = co_await instance->call(std::move(events), clock_.now() + deadlines_.discover);
   if (delivered || life_.lost()) co_return;
   log_limited(LogLevel::kWarn, config().name + "/events", "events are not handled; they are not repeated",
               {{"module", config().name}, {"error", delivered.error().message}});

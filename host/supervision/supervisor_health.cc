@@ -29,7 +29,7 @@ CauseHealth reset_health(const Device& device, std::chrono::system_clock::time_p
 void Supervisor::update_rules() {
   static const std::vector<CauseDeclaration> kNone;
   const auto& declared = identity_ ? identity_->causes : kNone;
-  const bool has_reset = !identity_ || identity_->has_reset;
+  const bool has_reset = !identity_ || identity_->has(Family::kReset);
   auto rules = HealthRules::make(declared, has_reset, config().health);
   rules_refused_.reset();
   if (!rules) {
@@ -163,7 +163,8 @@ bool Supervisor::is_being_reset(const Device& device) const {
 Task<Result<std::string>> Supervisor::reset(DeviceCommand command, Device device) {
   const auto instance = module();
   if (!instance) co_return std::unexpected(instance.error());
-  if (!identity_->has_reset) co_return fail(Code::kUnimplemented, "module '{}' cannot reset devices", config().name);
+  if (!identity_->has(Family::kReset))
+    co_return fail(Code::kUnimplemented, "module '{}' cannot reset devices", config().name);
   if (!device.parent_id.empty())
     co_return fail(Code::kFailedPrecondition, "device '{}' is a partition: name the device that it is a part of, '{}'",
                    device.name, device.parent_id);
@@ -198,7 +199,8 @@ Task<void> Supervisor::run_reset(DeviceCommand command, Device device, OneShot<S
   log(LogLevel::kInfo, "device is being reset",
       {{"module", config().name}, {"device", device.name}, {"by", command.by}, {"reason", command.reason}});
   listener_.changed(*this);
-  const Status outcome = co_await instance->reset_device(device.id, clock_.now() + command.limit);
+  ResetCall reset{device.id};
+  const Status outcome = co_await instance->call(std::move(reset), clock_.now() + command.limit);
   being_reset_.clear();
   if (!outcome)
     log(LogLevel::kError, "reset failed",
@@ -218,7 +220,7 @@ void Supervisor::heal_devices() {
   const auto wanted = health_.resets_wanted();
   if (wanted.empty()) return;
   healing_.call_after(kHealInterval, [this] { heal_devices(); });
-  if (!being_reset_.empty() || !life_.usable() || !identity_->has_reset) return;
+  if (!being_reset_.empty() || !life_.usable() || !identity_->has(Family::kReset)) return;
   for (const std::string& id : wanted) {
     const Device* const device = snapshot() ? snapshot()->find(id) : nullptr;
     if (!device || !why_withheld(*device).empty() || !listener_.holders(*this, *device).empty()) continue;

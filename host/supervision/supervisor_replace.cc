@@ -39,7 +39,8 @@ Task<void> Supervisor::try_replacement() {
   // A file that was only touched must not run: its constructors may reset hardware.
   const bool same_file = (*build)->sha256 == identity_->sha256;
   if (same_file && same_instance(tried, config())) co_return life_.confirm_file();
-  if (same_file && identity_->has_configure && differs_in_live_options_only(config(), tried, identity_->options)) {
+  if (same_file && identity_->has(Family::kConfigure) &&
+      differs_in_live_options_only(config(), tried, identity_->options)) {
     const bool settled = co_await try_options(tried);
     if (settled) co_return;
   }
@@ -70,7 +71,8 @@ Task<bool> Supervisor::try_options(ModuleConfig tried) {
     refuse(options.error());
     co_return true;
   }
-  Status taken = co_await module_->configure(std::move(*options), clock_.now() + deadlines_.start);
+  ConfigureCall configure{std::move(*options)};
+  Status taken = co_await module_->call(std::move(configure), clock_.now() + deadlines_.start);
   if (life_.lost()) taken = std::unexpected(*life_.lost());
   if (taken) {
     log(LogLevel::kInfo, "module has taken new options", {{"module", config().name}});
@@ -111,7 +113,7 @@ Task<Result<SnapshotPtr>> Supervisor::try_out(std::shared_ptr<Module> next) {
   watch_events(next);
   auto started = co_await next->start(events(next), clock_.now() + deadlines_.start);
   if (!started) co_return std::unexpected(started.error());
-  auto devices = co_await next->discover(clock_.now() + deadlines_.discover);
+  auto devices = co_await next->call(DiscoverCall{}, clock_.now() + deadlines_.discover);
   if (devices) co_await repeat_device_quiesces(next);
   co_return devices;
 }

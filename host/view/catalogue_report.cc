@@ -6,7 +6,7 @@ namespace {
 Task<void> collect(CatalogueSource source, Instant deadline, OneShot<CatalogueReport> done) {
   CatalogueReport report{.module = source.module};
   if (source.instance) {
-    Result<Catalogue> catalogue = co_await (*source.instance)->collect_catalogue(deadline);
+    Result<Catalogue> catalogue = co_await (*source.instance)->call(CollectCatalogueCall{}, deadline);
     if (catalogue)
       report.catalogue = std::move(*catalogue);
     else

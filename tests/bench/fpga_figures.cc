@@ -83,7 +83,7 @@ class Bench {
     for (int i = 0; i < rounds; ++i) {
       const ModuleClaim wanted = claim(kFirst, fmt::format("{}-{}", i % 2, size));
       figures.time([&] { LoadedModule::must(loaded_.run(preparing(wanted))); });
-      LoadedModule::must(loaded_.run(loaded_.module->unprepare(wanted, soon())));
+      LoadedModule::must(loaded_.run(loaded_.module->call(UnprepareCall{wanted}, soon())));
       if (cards_.look(kFirst).port(0)->afu_id != kFunctions[i % 2]) throw std::runtime_error("it was not programmed");
     }
     return figures;
@@ -98,7 +98,7 @@ class Bench {
       for (const char* card : {kFirst, kSecond})
         if (cards_.look(card).port(0)->afu_id != kFunctions[i % 2]) throw std::runtime_error("it was not programmed");
       for (const ModuleClaim* each : {&one, &two})
-        LoadedModule::must(loaded_.run(loaded_.module->unprepare(*each, soon())));
+        LoadedModule::must(loaded_.run(loaded_.module->call(UnprepareCall{*each}, soon())));
     }
     return figures;
   }
@@ -107,7 +107,7 @@ class Bench {
   double look_ms(int rounds) {
     Figures figures;
     for (int i = 0; i < rounds; ++i)
-      figures.time([&] { LoadedModule::must(loaded_.run(loaded_.module->discover(soon()))); });
+      figures.time([&] { LoadedModule::must(loaded_.run(loaded_.module->call(DiscoverCall{}, soon()))); });
     return figures.p50_us() / 1000 / 2;
   }
   // The worker's peak memory in megabytes.
@@ -123,7 +123,7 @@ class Bench {
   }
   Task<void> prepare(const ModuleClaim& wanted) { LoadedModule::must(co_await preparing(wanted)); }
   Task<Result<PreparedEdits>> preparing(const ModuleClaim& wanted) {
-    return loaded_.module->prepare(wanted, soon(), [](const std::string&) { return Status(); });
+    return loaded_.module->call(PrepareCall{wanted}, soon(), [](const std::string&) { return Status(); });
   }
 
   const ScratchFolder folder_{"/dev/shm"};
@@ -145,7 +145,7 @@ Figures fpga_discoveries(int rounds) {
   if (loaded.snapshot->devices.size() != kCards * 5) throw std::runtime_error("not all ports were found");
   Figures figures;
   for (int i = 0; i < rounds; ++i)
-    figures.time([&] { LoadedModule::must(loaded.run(loaded.module->discover(loaded.soon()))); });
+    figures.time([&] { LoadedModule::must(loaded.run(loaded.module->call(DiscoverCall{}, loaded.soon()))); });
   return figures;
 }
 

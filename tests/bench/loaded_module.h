@@ -30,7 +30,7 @@ class LoadedModule {
     ModuleEvents events;
     events.descriptor = [this](std::int32_t descriptor) { ready.push_back(descriptor); };
     must(run(module->start(std::move(events), soon())));
-    snapshot = must(run(module->discover(soon())));
+    snapshot = must(run(module->call(DiscoverCall{}, soon())));
   }
   void stop() {
     must(run(module->stop(soon())));

@@ -43,7 +43,7 @@ Figures nic_discoveries(int rounds) {
   if (loaded.snapshot->devices.size() != kCards * kVirtual) throw std::runtime_error("not all functions were found");
   Figures figures;
   for (int i = 0; i < rounds; ++i)
-    figures.time([&] { LoadedModule::must(loaded.run(loaded.module->discover(loaded.soon()))); });
+    figures.time([&] { LoadedModule::must(loaded.run(loaded.module->call(DiscoverCall{}, loaded.soon()))); });
   return figures;
 }
 
@@ -80,17 +80,18 @@ std::optional<HandOvers> hand_overs(int rounds) {
   for (int i = 0; i < rounds; ++i) {
     // The described node gets the index of the real interface, which came back by itself.
     tree.netdev_attribute("nic0", "ifindex", std::to_string(::if_nametoindex("nic0")));
-    LoadedModule::must(loaded.run(loaded.module->discover(loaded.soon())));
+    LoadedModule::must(loaded.run(loaded.module->call(DiscoverCall{}, loaded.soon())));
     ModuleClaim claim = LoadedModule::claim(fmt::format("claim-{}", i), "interface/nic0");
     claim.allocations[0].values =
         LoadedModule::must(resolve_params(loaded.module->identity(), "interface", {LoadedModule::must(config)}));
     figures.whole.time([&] {
-      const PreparedEdits prepared = LoadedModule::must(loaded.run(loaded.module->prepare(claim, loaded.soon())));
+      const PreparedEdits prepared =
+          LoadedModule::must(loaded.run(loaded.module->call(PrepareCall{claim}, loaded.soon())));
       claim.state = prepared.state, claim.state_version = prepared.state_version;
-      LoadedModule::must(loaded.run(loaded.module->attach(claim, pod.pod(), loaded.soon())));
+      LoadedModule::must(loaded.run(loaded.module->call(AttachCall{claim, pod.pod()}, loaded.soon())));
     });
-    LoadedModule::must(loaded.run(loaded.module->detach(claim, pod.pod(), loaded.soon())));
-    LoadedModule::must(loaded.run(loaded.module->unprepare(claim, loaded.soon())));
+    LoadedModule::must(loaded.run(loaded.module->call(DetachCall{claim, pod.pod()}, loaded.soon())));
+    LoadedModule::must(loaded.run(loaded.module->call(UnprepareCall{claim}, loaded.soon())));
     figures.kernel.time([&] { move_to(pod); });
     if (!pod.ip("link set net1 name nic0 netns " + std::to_string(::getpid())))
       throw std::runtime_error("the interface does not come back");

@@ -30,12 +30,12 @@ void partition(FakeGpus& gpus) {
 
 void prepare_and_release(LoadedModule& loaded, const std::string& device, Figures* figures) {
   const ModuleClaim claim = LoadedModule::claim("uid", device);
-  const auto prepare = [&] { LoadedModule::must(loaded.run(loaded.module->prepare(claim, loaded.soon()))); };
+  const auto prepare = [&] { LoadedModule::must(loaded.run(loaded.module->call(PrepareCall{claim}, loaded.soon()))); };
   if (figures != nullptr)
     figures->time(prepare);
   else
     prepare();
-  LoadedModule::must(loaded.run(loaded.module->unprepare(claim, loaded.soon())));
+  LoadedModule::must(loaded.run(loaded.module->call(UnprepareCall{claim}, loaded.soon())));
 }
 
 // Collects all samples of all GPUs and instances, as they arrive in the daemon.
@@ -44,7 +44,7 @@ Figures collections(LoadedModule& loaded, int rounds) {
   Figures figures;
   std::size_t samples = 0;
   const auto collect = [&] {
-    samples = LoadedModule::must(loaded.run(loaded.module->collect_metrics(loaded.soon())))->samples.size();
+    samples = LoadedModule::must(loaded.run(loaded.module->call(CollectMetricsCall{}, loaded.soon())))->samples.size();
   };
   collect();  // the activity of a GPU is measured from the first collection on
   for (int i = 0; i < rounds; ++i) figures.time(collect);
@@ -60,7 +60,7 @@ Figures looks_at_health(LoadedModule& loaded, int looks) {
     const EventBatch due{
         .events = {{.type = EventType::kDescriptor, .time = {}, .text = {}, .descriptor = loaded.ready.front()}}};
     loaded.ready.clear();
-    const auto deliver = [&] { LoadedModule::must(loaded.run(loaded.module->deliver_events(due, loaded.soon()))); };
+    const auto deliver = [&] { LoadedModule::must(loaded.run(loaded.module->call(EventsCall{due}, loaded.soon()))); };
     if (tick >= kTicksPerLook && tick % kTicksPerLook == 0)  // the first look opens all GPUs
       figures.time(deliver);
     else
@@ -92,7 +92,7 @@ void measure_nvidia(Table& table, bool quick) {
   nvidia.config.options["health_interval"].value = "1ms";
   nvidia.start();
   for (int i = 0; i < rounds; ++i)
-    discover.time([&] { LoadedModule::must(nvidia.run(nvidia.module->discover(nvidia.soon()))); });
+    discover.time([&] { LoadedModule::must(nvidia.run(nvidia.module->call(DiscoverCall{}, nvidia.soon()))); });
   const Figures collect = collections(nvidia, rounds);
   const auto read_before = gpus.calls("nvmlDeviceGetFieldValues");
   const int looked = quick ? 3 : 20;

@@ -31,12 +31,12 @@ class MockModule : public LoadedModule {
   void round_trip() {
     ModuleClaim claim;
     claim.ref = {"default", "bench", "uid"};
-    must(run(module->unprepare(claim, soon())));
+    must(run(module->call(UnprepareCall{claim}, soon())));
   }
   // Prepares that many claims at the same time, and releases them.
   void prepare(int claims) {
     must(run(prepare_all(claims)));
-    for (int i = 0; i < claims; ++i) must(run(module->unprepare(numbered(i), soon())));
+    for (int i = 0; i < claims; ++i) must(run(module->call(UnprepareCall{numbered(i)}, soon())));
   }
 
  private:
@@ -47,7 +47,8 @@ class MockModule : public LoadedModule {
     TaskGroup all(core);
     Status outcome;
     const auto prepare = [&](int number) -> Task<void> {
-      const auto prepared = co_await module->prepare(numbered(number), soon());
+      PrepareCall call{numbered(number)};
+      const auto prepared = co_await module->call(std::move(call), soon());
       if (!prepared) outcome = std::unexpected(prepared.error());
     };
     for (int i = 0; i < claims; ++i) all.spawn(prepare(i));

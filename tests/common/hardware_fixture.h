@@ -22,7 +22,7 @@ class HardwareFixture : public ScenarioFixture {
     return run(module->start(std::move(told), soon()));
   }
   SnapshotPtr discover() {
-    auto found = run(module->discover(soon()));
+    auto found = run(module->call(DiscoverCall{}, soon()));
     EXPECT_TRUE(found) << found.error().message;
     return found ? *found : std::make_shared<Snapshot>();
   }
@@ -69,7 +69,7 @@ class HardwareFixture : public ScenarioFixture {
   Result<PreparedEdits> prepare(ModuleClaim& wanted) { return kept(run(preparing(wanted, soon())), wanted); }
   // The prepare of `wanted`, which must outlive the task.
   Task<Result<PreparedEdits>> preparing(ModuleClaim& wanted, Instant deadline) {
-    return module->prepare(wanted, deadline, [&wanted](std::string bytes) {
+    return module->call(PrepareCall{wanted}, deadline, [&wanted](std::string bytes) {
       wanted.journal = std::move(bytes);
       return Status();
     });
@@ -78,7 +78,7 @@ class HardwareFixture : public ScenarioFixture {
     if (prepared) wanted.state = prepared->state, wanted.state_version = prepared->state_version;
     return prepared;
   }
-  Status unprepare(const ModuleClaim& wanted) { return run(module->unprepare(wanted, soon())); }
+  Status unprepare(const ModuleClaim& wanted) { return run(module->call(UnprepareCall{wanted}, soon())); }
 
   // Lets the timer of the module expire `ticks` times, as the daemon does.
   void pass_ticks(int ticks) {
@@ -89,8 +89,9 @@ class HardwareFixture : public ScenarioFixture {
       }));
       const std::int32_t timer = timers.front();
       timers.clear();
-      ASSERT_TRUE(run(module->deliver_events(
-          {.events = {{.type = EventType::kDescriptor, .time = {}, .text = {}, .descriptor = timer}}}, soon())));
+      ASSERT_TRUE(run(module->call(
+          EventsCall{{.events = {{.type = EventType::kDescriptor, .time = {}, .text = {}, .descriptor = timer}}}},
+          soon())));
     }
     settle();
   }

@@ -4,29 +4,31 @@
 
 namespace cardcage {
 
-void FakeModule::fail(Verb verb, Error error, int times) { failures_[verb] = {std::move(error), times}; }
-
-void FakeModule::unblock(Verb verb) {
-  const auto entry = blocked_.find(verb);
-  if (entry == blocked_.end()) return;
-  for (const OneShot<bool>& waiter : entry->second) waiter.set(true);
-  blocked_.erase(entry);
+// Returns what each response of the call is about: a check makes one for each device.
+static std::vector<std::string> subjects_of(const ModuleCall& call) {
+  if (const auto* const check = std::get_if<CheckCall>(&call)) return check->device_ids;
+  return {std::visit(
+      [](const auto& one) -> std::string {
+        if constexpr (requires { one.claim; })
+          return one.claim.ref.uid;
+        else if constexpr (requires { one.device_id; })
+          return one.device_id;
+        else
+          return {};
+      },
+      call)};
 }
 
-int FakeModule::count(Verb verb) const {
-  return static_cast<int>(std::ranges::count_if(calls, [verb](const Call& call) { return call.verb == verb; }));
-}
-
-Task<Status> FakeModule::respond(Verb verb, std::string about_what, Instant deadline) {
-  calls.push_back({verb, std::move(about_what)});
-  if (const auto gate = blocked_.find(verb); gate != blocked_.end()) {
+Task<Status> FakeModule::respond(std::string_view call, std::string about_what, Instant deadline) {
+  calls.push_back({call, std::move(about_what)});
+  if (const auto gate = blocked_.find(call); gate != blocked_.end()) {
     const OneShot<bool> opened(core_);
     gate->second.push_back(opened);
     SystemClock clock;
     const auto in_time = co_await opened.wait_until(clock, deadline);
     if (!in_time) co_return cardcage::fail(Code::kDeadlineExceeded, "the module did not respond in time");
   }
-  Failure& failure = failures_[verb];
+  Failure& failure = failures_[call];
   if (failure.times > 0) {
     --failure.times;
     co_return std::unexpected(failure.error);
@@ -36,126 +38,83 @@ Task<Status> FakeModule::respond(Verb verb, std::string about_what, Instant dead
 
 Task<Status> FakeModule::start(ModuleEvents module_events, Instant deadline) {
   events = std::move(module_events);
-  co_return co_await respond(Verb::kStart, "", deadline);
+  return respond(StartCall::kName, "", deadline);
 }
 
-Task<Status> FakeModule::configure(OptionValues options, Instant deadline) {
-  const Status status = co_await respond(Verb::kConfigure, "", deadline);
-  if (status) configured = std::move(options);
-  co_return status;
-}
-
-Task<Result<SnapshotPtr>> FakeModule::discover(Instant deadline) {
-  const Status status = co_await respond(Verb::kDiscover, "", deadline);
-  if (rescans_in_discover) events.rescan();
-  if (!status) co_return std::unexpected(status.error());
-  co_return std::make_shared<const Snapshot>(devices);
-}
-
-Task<Result<PreparedEdits>> FakeModule::prepare(ModuleClaim claim, Instant deadline, JournalWriter write) {
-  if (!journal.empty())
+Task<Result<ModuleReply>> FakeModule::execute(ModuleCall call, Instant deadline, JournalWriter write) {
+  if (const auto family = family_of(call); family && !about.has(*family))
+    co_return cardcage::fail(Code::kUnimplemented, "the module has no {}", id_of(*family));
+  if (std::holds_alternative<PrepareCall>(call) && !journal.empty())
     if (auto written = write(journal); !written) co_return std::unexpected(written.error());
-  const Status status = co_await respond(Verb::kPrepare, claim.ref.uid, deadline);
+  if (const auto* const delivery = std::get_if<EventsCall>(&call)) batches.push_back(delivery->batch);
+  Status status;
+  const std::vector<std::string> subjects = subjects_of(call);
+  for (std::size_t i = 0; status && i < subjects.size(); ++i)
+    status = co_await respond(name_of(call), subjects[i], deadline);
+  if (rescans_in_discover && std::holds_alternative<DiscoverCall>(call)) events.rescan();
   if (!status) co_return std::unexpected(status.error());
-  if (touch) touch(Verb::kPrepare, claim);
+  co_return std::visit([this](auto& one) { return reply(one); }, call);
+}
+
+ModuleReply FakeModule::reply(ConfigureCall& call) {
+  configured = std::move(call.options);
+  return {};
+}
+
+ModuleReply FakeModule::reply(DiscoverCall&) { return std::make_shared<const Snapshot>(devices); }
+
+ModuleReply FakeModule::reply(PrepareCall& call) {
+  const ModuleClaim& claim = call.claim;
+  if (touch) touch(PrepareCall::kName, claim);
   holds[claim.ref.uid] = claim;
-  if (edits) co_return edits(claim);
+  if (edits) return edits(claim);
   PreparedEdits prepared;
-  for (std::size_t i = 0; i < claim.allocations.size(); ++i) {
-    Edits device;
-    std::string variable = "FAKE_" + claim.allocations[i].device_id;
+  for (const ModuleAllocation& allocation : claim.allocations) {
+    std::string variable = "FAKE_" + allocation.device_id;
     std::ranges::replace(variable, '-', '_');
-    device.env.push_back({std::move(variable), claim.allocations[i].device_id});
-    prepared.allocations.push_back(std::move(device));
+    prepared.allocations.emplace_back().env.push_back({std::move(variable), allocation.device_id});
   }
   prepared.state = "state of " + claim.ref.uid;
   prepared.state_version = about.state_version;
-  co_return prepared;
+  return prepared;
 }
 
-Task<Status> FakeModule::unprepare(ModuleClaim claim, Instant deadline) {
-  const Status status = co_await respond(Verb::kUnprepare, claim.ref.uid, deadline);
-  if (!status) co_return status;
-  if (touch) touch(Verb::kUnprepare, claim);
-  holds.erase(claim.ref.uid);
-  co_return status;
+ModuleReply FakeModule::reply(UnprepareCall& call) {
+  if (touch) touch(UnprepareCall::kName, call.claim);
+  holds.erase(call.claim.ref.uid);
+  return {};
 }
 
-Task<Result<BindProgress>> FakeModule::bind(ModuleClaim claim, Instant deadline) {
-  if (!about.has_bind) co_return cardcage::fail(Code::kUnimplemented, "the module has no cage.bind/1");
-  const Status status = co_await respond(Verb::kBind, claim.ref.uid, deadline);
-  if (!status) co_return std::unexpected(status.error());
-  if (bound) co_return bound(claim);
-  co_return BindProgress(claim.allocations.size());
+ModuleReply FakeModule::reply(BindCall& call) {
+  return bound ? bound(call.claim) : BindProgress(call.claim.allocations.size());
 }
 
-Task<Status> FakeModule::attach(ModuleClaim claim, SandboxedPod pod, Instant deadline) {
-  if (!about.has_sandbox) co_return cardcage::fail(Code::kUnimplemented, "the module has no cage.sandbox/1");
-  const Status status = co_await respond(Verb::kAttach, claim.ref.uid, deadline);
-  if (status) attached[claim.ref.uid] = pod.uid;
-  co_return status;
+ModuleReply FakeModule::reply(AttachCall& call) {
+  attached[call.claim.ref.uid] = call.pod.uid;
+  return {};
 }
 
-Task<Status> FakeModule::detach(ModuleClaim claim, SandboxedPod, Instant deadline) {
-  if (!about.has_sandbox) co_return cardcage::fail(Code::kUnimplemented, "the module has no cage.sandbox/1");
-  const Status status = co_await respond(Verb::kDetach, claim.ref.uid, deadline);
-  if (status) attached.erase(claim.ref.uid);
-  co_return status;
+ModuleReply FakeModule::reply(DetachCall& call) {
+  attached.erase(call.claim.ref.uid);
+  return {};
 }
 
-Task<Status> FakeModule::reconcile(std::vector<ModuleClaim> live, Instant deadline) {
-  const Status status = co_await respond(Verb::kReconcile, "", deadline);
-  if (status) reconciled.push_back(std::move(live));
-  co_return status;
+ModuleReply FakeModule::reply(ReconcileCall& call) {
+  reconciled.push_back(std::move(call.live));
+  return {};
 }
 
-Task<Result<std::vector<std::string>>> FakeModule::choose(std::vector<std::string> available,
-                                                          std::vector<std::string> required, std::size_t want,
-                                                          Instant deadline) {
-  if (!about.has_preferred) co_return cardcage::fail(Code::kUnimplemented, "the module has no cage.preferred/1");
-  const Status status = co_await respond(Verb::kChoose, "", deadline);
-  if (!status) co_return std::unexpected(status.error());
-  if (preference) co_return preference(available, required, want);
-  for (std::string& id : available)
-    if (required.size() < want && std::ranges::find(required, id) == required.end()) required.push_back(std::move(id));
-  co_return required;
+ModuleReply FakeModule::reply(ChooseCall& call) {
+  if (preference) return preference(call.available, call.required, call.want);
+  std::vector<std::string> chosen = call.required;
+  for (const std::string& id : call.available)
+    if (chosen.size() < call.want && std::ranges::find(chosen, id) == chosen.end()) chosen.push_back(id);
+  return chosen;
 }
 
-Task<Status> FakeModule::pre_start(ModuleClaim claim, Instant deadline) {
-  if (!about.has_pre_start) co_return cardcage::fail(Code::kUnimplemented, "the module has no cage.pre_start/1");
-  const Status status = co_await respond(Verb::kPreStart, claim.ref.uid, deadline);
-  if (status && touch) touch(Verb::kPreStart, claim);
-  co_return status;
-}
-
-Task<Result<std::size_t>> FakeModule::check(std::vector<std::string> device_ids, Instant deadline) {
-  for (const std::string& id : device_ids)
-    if (const Status status = co_await respond(Verb::kCheck, id, deadline); !status)
-      co_return std::unexpected(status.error());
-  co_return device_ids.size();
-}
-
-Task<Result<MetricSamplesPtr>> FakeModule::collect_metrics(Instant deadline) {
-  const Status status = co_await respond(Verb::kCollectMetrics, "", deadline);
-  if (!status) co_return std::unexpected(status.error());
-  co_return std::make_shared<const MetricSamples>(samples);
-}
-
-Task<Result<NodeLabels>> FakeModule::collect_labels(Instant deadline) {
-  const Status status = co_await respond(Verb::kCollectLabels, "", deadline);
-  if (!status) co_return std::unexpected(status.error());
-  co_return labels;
-}
-
-Task<Result<Catalogue>> FakeModule::collect_catalogue(Instant deadline) {
-  const Status status = co_await respond(Verb::kCollectCatalogue, "", deadline);
-  if (!status) co_return std::unexpected(status.error());
-  co_return catalogue;
-}
-
-Task<Status> FakeModule::deliver_events(EventBatch batch, Instant deadline) {
-  batches.push_back(std::move(batch));
-  return respond(Verb::kEvents, "", deadline);
+ModuleReply FakeModule::reply(PreStartCall& call) {
+  if (touch) touch(PreStartCall::kName, call.claim);
+  return {};
 }
 
 }  // namespace cardcage

@@ -2,9 +2,12 @@
 // modules of host/module, whose behaviour tests/unit/module checks.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "host/core/clock.h"
@@ -14,33 +17,12 @@ namespace cardcage {
 
 class FakeModule final : public Module {
  public:
-  enum class Verb {
-    kStart,
-    kConfigure,
-    kDiscover,
-    kPrepare,
-    kUnprepare,
-    kBind,
-    kAttach,
-    kDetach,
-    kReconcile,
-    kChoose,
-    kPreStart,
-    kCheck,
-    kReset,
-    kCollectMetrics,
-    kCollectLabels,
-    kCollectCatalogue,
-    kEvents,
-    kFinishCalls,
-    kQuiesce,
-    kResume,
-    kQuiesceDevice,
-    kResumeDevice,
-    kStop
+  // finish_calls() as a call of its own, so that a test can block it.
+  struct FinishCalls {
+    static constexpr std::string_view kName = "finish calls";
   };
   struct Call {
-    Verb verb;
+    std::string_view name;
     std::string about;  // the claim's UID, or the device id of a call for one device
     friend bool operator==(const Call&, const Call&) = default;
   };
@@ -74,13 +56,24 @@ class FakeModule final : public Module {
   // The journal that prepare writes before it touches hardware, unless empty.
   std::string journal;
   // Called inside prepare, unprepare and pre_start, where a real module touches hardware.
-  std::function<void(Verb, const ModuleClaim&)> touch;
+  std::function<void(std::string_view call, const ModuleClaim&)> touch;
 
-  // The next `times` calls of `verb` fail with `error`.
-  void fail(Verb verb, Error error, int times = 1);
-  // Calls of `verb` hang until unblock() or their deadline.
-  void block(Verb verb) { blocked_[verb]; }
-  void unblock(Verb verb);
+  // The next `times` calls of this type fail with `error`.
+  template <class C>
+  void fail(Error error, int times = 1) {
+    fail(C::kName, std::move(error), times);
+  }
+  void fail(std::string_view call, Error error, int times = 1) { failures_[call] = {std::move(error), times}; }
+  // Calls of this type hang until unblock() or their deadline.
+  template <class C>
+  void block() {
+    blocked_[C::kName];
+  }
+  template <class C>
+  void unblock() {
+    if (const auto gate = blocked_.extract(C::kName))
+      for (const OneShot<bool>& waiter : gate.mapped()) waiter.set(true);
+  }
 
   // Values that the module has received.
   OptionValues configured;
@@ -90,42 +83,18 @@ class FakeModule final : public Module {
   std::vector<std::vector<ModuleClaim>> reconciled;
   std::vector<EventBatch> batches;
   ModuleEvents events;
-  int count(Verb verb) const;
+  template <class C>
+  int count() const {
+    return static_cast<int>(std::ranges::count(calls, C::kName, &Call::name));
+  }
 
   const ModuleIdentity& identity() const override { return about; }
   Task<Status> start(ModuleEvents module_events, Instant deadline) override;
-  Task<Status> configure(OptionValues options, Instant deadline) override;
-  Task<Result<SnapshotPtr>> discover(Instant deadline) override;
-  Task<Result<PreparedEdits>> prepare(ModuleClaim claim, Instant deadline, JournalWriter write = {}) override;
-  Task<Status> unprepare(ModuleClaim claim, Instant deadline) override;
-  Task<Result<BindProgress>> bind(ModuleClaim claim, Instant deadline) override;
-  Task<Status> attach(ModuleClaim claim, SandboxedPod pod, Instant deadline) override;
-  Task<Status> detach(ModuleClaim claim, SandboxedPod pod, Instant deadline) override;
-  Task<Status> reconcile(std::vector<ModuleClaim> live, Instant deadline) override;
-  Task<Result<std::vector<std::string>>> choose(std::vector<std::string> available, std::vector<std::string> required,
-                                                std::size_t want, Instant deadline) override;
-  Task<Status> pre_start(ModuleClaim claim, Instant deadline) override;
-  Task<Result<std::size_t>> check(std::vector<std::string> device_ids, Instant deadline) override;
-  Task<Status> reset_device(std::string device_id, Instant deadline) override {
-    return respond(Verb::kReset, std::move(device_id), deadline);
-  }
-  Task<Result<MetricSamplesPtr>> collect_metrics(Instant deadline) override;
-  Task<Result<NodeLabels>> collect_labels(Instant deadline) override;
-  Task<Result<Catalogue>> collect_catalogue(Instant deadline) override;
-  Task<Status> deliver_events(EventBatch batch, Instant deadline) override;
-  // A call of its own, so that a test can block it.
-  Task<Status> finish_calls(Instant deadline) override { return respond(Verb::kFinishCalls, "", deadline); }
-  Task<Status> quiesce(Instant deadline) override { return respond(Verb::kQuiesce, "", deadline); }
-  Task<Status> resume(Instant deadline) override { return respond(Verb::kResume, "", deadline); }
-  Task<Status> quiesce_device(std::string device_id, Instant deadline) override {
-    return respond(Verb::kQuiesceDevice, std::move(device_id), deadline);
-  }
-  Task<Status> resume_device(std::string device_id, Instant deadline) override {
-    return respond(Verb::kResumeDevice, std::move(device_id), deadline);
-  }
+  Task<Result<ModuleReply>> execute(ModuleCall call, Instant deadline, JournalWriter write) override;
+  Task<Status> finish_calls(Instant deadline) override { return respond(FinishCalls::kName, "", deadline); }
   Task<Status> stop(Instant deadline) override {
-    unblock(Verb::kFinishCalls);
-    return respond(Verb::kStop, "", deadline);
+    unblock<FinishCalls>();
+    return respond(StopCall::kName, "", deadline);
   }
   std::optional<BusyModule> busy() const override { return busy_with; }
   std::optional<Progress> progress(const std::string&) const override { return told; }
@@ -137,11 +106,30 @@ class FakeModule final : public Module {
     Error error;
     int times = 0;
   };
-  Task<Status> respond(Verb verb, std::string about_what, Instant deadline);
+  Task<Status> respond(std::string_view call, std::string about_what, Instant deadline);
+  // Return the reply of a call that succeeds.
+  ModuleReply reply(ConfigureCall& call);
+  ModuleReply reply(DiscoverCall& call);
+  ModuleReply reply(PrepareCall& call);
+  ModuleReply reply(UnprepareCall& call);
+  ModuleReply reply(BindCall& call);
+  ModuleReply reply(AttachCall& call);
+  ModuleReply reply(DetachCall& call);
+  ModuleReply reply(ReconcileCall& call);
+  ModuleReply reply(ChooseCall& call);
+  ModuleReply reply(PreStartCall& call);
+  ModuleReply reply(CheckCall& call) { return call.device_ids.size(); }
+  ModuleReply reply(CollectMetricsCall&) { return std::make_shared<const MetricSamples>(samples); }
+  ModuleReply reply(CollectLabelsCall&) { return labels; }
+  ModuleReply reply(CollectCatalogueCall&) { return catalogue; }
+  template <class C>
+  ModuleReply reply(C&) {
+    return {};
+  }
 
   asio::io_context& core_;
-  std::map<Verb, Failure> failures_;
-  std::map<Verb, std::vector<OneShot<bool>>> blocked_;
+  std::map<std::string_view, Failure> failures_;
+  std::map<std::string_view, std::vector<OneShot<bool>>> blocked_;
 };
 
 }  // namespace cardcage

@@ -26,8 +26,9 @@ TEST_P(FpgaHotPlug, AUeventMakesTheModuleLookForCards) {
   ASSERT_EQ(kernel.send("add", "/devices/pci0000:ae/0000:ae:00.0/0000:af:00.0/fpga_region/region7", "fpga_region"), 0);
   ASSERT_TRUE(eventually([&] { return !heard.empty(); }));
   const int before = rescans;
-  ASSERT_TRUE(run(module->deliver_events(
-      {.events = {{.type = EventType::kUevent, .time = {}, .text = heard.front(), .descriptor = -1}}}, soon())));
+  ASSERT_TRUE(run(module->call(
+      EventsCall{{.events = {{.type = EventType::kUevent, .time = {}, .text = heard.front(), .descriptor = -1}}}},
+      soon())));
   EXPECT_TRUE(eventually([&] {
     let_news_pass();
     return rescans > before;

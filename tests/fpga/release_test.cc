@@ -76,7 +76,7 @@ TEST_P(FpgaRelease, RunsTheScrubProgramOfTheClassWithItsBitstream) {
   auto wanted = claim_of_class(R"("scrub":{"program":"scrub","bitstream":"eraser"})");
   const auto prepared = prepare(wanted);
   ASSERT_TRUE(prepared) << prepared.error().message;
-  const Status released = finish(module->unprepare(wanted, later()));
+  const Status released = finish(module->call(UnprepareCall{wanted}, later()));
   ASSERT_TRUE(released) << released.error().message;
   std::ifstream file(folder / "ran");
   std::string line;
@@ -91,12 +91,12 @@ TEST_P(FpgaRelease, ADeviceThatCannotBeCleanedIsTakenOutOfServiceAtTheThirdAttem
   auto wanted = claim_of_class(R"("scrub":{"program":"scrub"})");
   ASSERT_TRUE(prepare(wanted));
   for (int attempt = 1; attempt <= 2; ++attempt) {
-    const Status released = finish(module->unprepare(wanted, later()));
+    const Status released = finish(module->call(UnprepareCall{wanted}, later()));
     ASSERT_FALSE(released) << attempt;
     EXPECT_THAT(released.error().message, AllOf(HasSubstr("the scrub program 'scrub' did not clean device"),
                                                 HasSubstr("it exited with status 3: not clean")));
   }
-  ASSERT_TRUE(finish(module->unprepare(wanted, later()))) << "so that the pod can go";
+  ASSERT_TRUE(finish(module->call(UnprepareCall{wanted}, later()))) << "so that the pod can go";
   const Device port = device(kN3000);
   EXPECT_EQ(port.health.reason, "NotProgrammed");
   EXPECT_THAT(port.health.message, HasSubstr("it could not be cleaned after a claim"));
@@ -108,7 +108,7 @@ TEST_P(FpgaRelease, NobodyGetsADeviceWhoseMemoryWasNotErased) {
   add_bitstream("nlb0", fake_fpga::kNlb0);
   auto wanted = claim_of_class(R"("scrub":{"program":"scrub"})");
   ASSERT_TRUE(prepare(wanted));
-  for (int attempt = 1; attempt <= 3; ++attempt) std::ignore = finish(module->unprepare(wanted, later()));
+  for (int attempt = 1; attempt <= 3; ++attempt) std::ignore = finish(module->call(UnprepareCall{wanted}, later()));
   auto next = claim_of("u2", {kN3000}, R"("bitstream":"nlb0")");
   set_pace();
   const auto refused = finish(preparing(next, later()));
@@ -137,7 +137,7 @@ TEST_P(FpgaRelease, WaitsForAProcessThatStillEnds) {
   ASSERT_TRUE(prepare(wanted));
   UniqueFd holder(::open(cards->port_node("0000:3b:00.0").c_str(), O_RDWR | O_CLOEXEC));
   ASSERT_TRUE(holder);
-  const auto released = begin(module->unprepare(wanted, later()));
+  const auto released = begin(module->call(UnprepareCall{wanted}, later()));
   ASSERT_TRUE(eventually([&] { return cards->log().back().starts_with("open") || released->has_value(); }));
   EXPECT_FALSE(released->has_value());
   holder = UniqueFd();
@@ -164,7 +164,7 @@ TEST_P(FpgaRelease, PreStartResetsThePort) {
   auto wanted = claim_of("u1", {kN3000});
   ASSERT_TRUE(prepare(wanted));
   cards->clear_log();
-  const Status started = run(module->pre_start(wanted, soon()));
+  const Status started = run(module->call(PreStartCall{wanted}, soon()));
   ASSERT_TRUE(started) << started.error().message;
   EXPECT_THAT(changes(), ElementsAre(HasSubstr("PORT_RESET")));
 }
@@ -172,11 +172,11 @@ TEST_P(FpgaRelease, PreStartResetsThePort) {
 TEST_P(FpgaRelease, AQuiescedModuleTakesAndReleasesNothing) {
   ASSERT_TRUE(start_on({fake_fpga::n3000()}));
   auto wanted = claim_of("u1", {kN3000});
-  ASSERT_TRUE(run(module->quiesce(soon())));
+  ASSERT_TRUE(run(module->call(QuiesceCall{}, soon())));
   const auto refused = prepare(wanted);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr("quiesced"));
-  ASSERT_TRUE(run(module->resume(soon())));
+  ASSERT_TRUE(run(module->call(ResumeCall{}, soon())));
   EXPECT_TRUE(prepare(wanted));
 }
 

@@ -13,7 +13,7 @@ using ::testing::SizeIs;
 
 class FpgaReset : public FpgaFixture {
  protected:
-  Status reset(const std::string& name) { return run(module->reset_device(device(name).id, soon())); }
+  Status reset(const std::string& name) { return run(module->call(ResetCall{device(name).id}, soon())); }
   // Returns the newest statement about the cause of a device; nothing if there is none.
   std::optional<Health> about(const std::string& id, const std::string& cause) {
     let_news_pass();
@@ -73,9 +73,9 @@ TEST_P(FpgaReset, IsRefusedWhileQuiescedAndForUnknownDevices) {
   ASSERT_TRUE(start_on({fake_fpga::n3000()}));
   const std::string id = device("fpga-0000-3b-00-0-p0").id;
   cards->clear_log();
-  EXPECT_EQ(run(module->reset_device("0000:99:00.0/port-0", soon())).error().code, Code::kNotFound);
-  ASSERT_TRUE(run(module->quiesce_device(id, soon())));
-  const Status refused = run(module->reset_device(id, soon()));
+  EXPECT_EQ(run(module->call(ResetCall{"0000:99:00.0/port-0"}, soon())).error().code, Code::kNotFound);
+  ASSERT_TRUE(run(module->call(QuiesceDeviceCall{id}, soon())));
+  const Status refused = run(module->call(ResetCall{id}, soon()));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kUnavailable);
   EXPECT_THAT(refused.error().message, HasSubstr("is quiesced"));

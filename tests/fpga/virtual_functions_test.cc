@@ -75,7 +75,7 @@ TEST_P(FpgaVirtualFunctions, TheDeviceStaysListedMeanwhileAndNoOtherAppears) {
   EXPECT_THAT(names(), ElementsAre(kN3000));
   EXPECT_EQ(device(kN3000).health.state, HealthState::kHealthy);
   ASSERT_TRUE(start_again());
-  ASSERT_TRUE(run(module->reconcile({wanted}, soon())));
+  ASSERT_TRUE(run(module->call(ReconcileCall{{wanted}}, soon())));
   EXPECT_THAT(names(), ElementsAre(kN3000)) << "a new instance learns of it from the claim";
   ASSERT_TRUE(unprepare(wanted));
   EXPECT_THAT(names(), ElementsAre(kN3000));
@@ -154,7 +154,7 @@ TEST_P(FpgaVirtualFunctions, APortThatCouldNotBeTakenBackIsRepairedByTheNextClai
   std::filesystem::create_directories(fences());
   write(fences() / "0000:3b:00.0_0000:3b:00.0-port-0", "it is in use\ndevice 0000:3b:00.0/port-0\nport 0\n");
   ASSERT_TRUE(start_again());
-  ASSERT_TRUE(run(module->reconcile({}, soon())));
+  ASSERT_TRUE(run(module->call(ReconcileCall{{}}, soon())));
   EXPECT_THAT(names(), ElementsAre(kN3000));
   EXPECT_EQ(device(kN3000).health.reason, "NotProgrammed");
   auto next = claim_of("u2", {kN3000}, R"("bitstream":"nlb0")");
@@ -177,7 +177,7 @@ TEST_P(FpgaVirtualFunctions, AnOperatorDoesNotResetThemMeanwhile) {
   ASSERT_TRUE(start_on_n3000());
   auto wanted = claim_of("u1", {kN3000}, kAsFunction);
   ASSERT_TRUE(prepare(wanted));
-  const Status refused = run(module->reset_device("0000:3b:00.0/port-0", soon()));
+  const Status refused = run(module->call(ResetCall{"0000:3b:00.0/port-0"}, soon()));
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr("a claim holds the port as a virtual function"));
 }

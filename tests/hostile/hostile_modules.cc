@@ -33,10 +33,10 @@ void HostileModules::use_a_good_module() {
   ASSERT_TRUE(good) << good.error().message;
   const Status started = run((*good)->start({}, soon()));
   ASSERT_TRUE(started) << started.error().message;
-  const auto snapshot = run((*good)->discover(soon()));
+  const auto snapshot = run((*good)->call(DiscoverCall{}, soon()));
   ASSERT_TRUE(snapshot) << snapshot.error().message;
   EXPECT_THAT((*snapshot)->devices, SizeIs(2));
-  EXPECT_TRUE(run((*good)->prepare(claim("good"), soon())));
+  EXPECT_TRUE(run((*good)->call(PrepareCall{claim("good")}, soon())));
   EXPECT_TRUE(run((*good)->stop(soon())));
 }
 
@@ -49,8 +49,9 @@ Status HostileModules::only_start() { return start_faulty(); }
 // Checks that a module that survives its fault keeps working.
 Status HostileModules::check(const std::string& device_id) {
   if (auto started = start_faulty(); !started) return started;
-  if (auto checked = run(module->check({device_id}, soon())); !checked) return std::unexpected(checked.error());
-  const auto snapshot = run(module->discover(soon()));
+  if (auto checked = run(module->call(CheckCall{{device_id}}, soon())); !checked)
+    return std::unexpected(checked.error());
+  const auto snapshot = run(module->call(DiscoverCall{}, soon()));
   return snapshot ? Status() : std::unexpected(snapshot.error());
 }
 
@@ -58,18 +59,18 @@ Status HostileModules::check_once() { return check("dev-0"); }
 
 Status HostileModules::reset_once() {
   if (auto started = start_faulty(); !started) return started;
-  return run(module->reset_device("dev-0", soon()));
+  return run(module->call(ResetCall{"dev-0"}, soon()));
 }
 
 Status HostileModules::discover_once() {
   if (auto started = start_faulty(); !started) return started;
-  const auto snapshot = run(module->discover(soon()));
+  const auto snapshot = run(module->call(DiscoverCall{}, soon()));
   return snapshot ? Status() : std::unexpected(snapshot.error());
 }
 
 Status HostileModules::find_only_the_valid_device() {
   if (auto started = start_faulty(); !started) return started;
-  const auto snapshot = run(module->discover(soon()));
+  const auto snapshot = run(module->call(DiscoverCall{}, soon()));
   if (!snapshot) return std::unexpected(snapshot.error());
   EXPECT_THAT((*snapshot)->devices, SizeIs(1));
   EXPECT_NE((*snapshot)->find("dev-0"), nullptr);
@@ -112,44 +113,45 @@ static Task<Status> without_count(Task<Result<std::size_t>> check) {
 
 Status HostileModules::hang_in_check() {
   if (auto started = start_faulty(); !started) return started;
-  return hang_in(without_count(module->check({"dev-0"}, soon())));
+  return hang_in(without_count(module->call(CheckCall{{"dev-0"}}, soon())));
 }
 
 Status HostileModules::hang_in_events() {
   if (auto started = start_faulty(); !started) return started;
   EventBatch loss{.events = {}, .lost = true};
-  return hang_in(module->deliver_events(std::move(loss), soon()));
+  return hang_in(module->call(EventsCall{std::move(loss)}, soon()));
 }
 
 Status HostileModules::flood_with_events() {
   if (auto started = start_faulty(); !started) return started;
-  for (const char* order : {"many", "closed", "file"}) EXPECT_FALSE(run(module->reset_device(order, soon()))) << order;
+  for (const char* order : {"many", "closed", "file"})
+    EXPECT_FALSE(run(module->call(ResetCall{order}, soon()))) << order;
   const Event event{.type = EventType::kUevent, .time = {}, .text = std::string(kMaxEventText / kMaxEvents, 'x')};
   const EventBatch batch{.events = std::vector<Event>(kMaxEvents, event), .lost = true};
   for (int i = 0; i < 10; ++i)
-    if (auto delivered = run(module->deliver_events(batch, soon())); !delivered) return delivered;
-  const auto snapshot = run(module->discover(soon()));
+    if (auto delivered = run(module->call(EventsCall{batch}, soon())); !delivered) return delivered;
+  const auto snapshot = run(module->call(DiscoverCall{}, soon()));
   return snapshot ? Status() : std::unexpected(snapshot.error());
 }
 
 Status HostileModules::close_a_polled_descriptor() {
   if (auto started = start_faulty(); !started) return started;
   for (const char* order : {"pipe", "write", "close"})
-    if (auto done = run(module->reset_device(order, soon())); !done) return done;
+    if (auto done = run(module->call(ResetCall{order}, soon())); !done) return done;
   EventBatch batch;
   for (std::int32_t descriptor = -1; descriptor < 200; ++descriptor)
     batch.events.push_back({.type = EventType::kDescriptor, .time = {}, .text = {}, .descriptor = descriptor});
   for (int i = 0; i < 2; ++i)
-    if (auto delivered = run(module->deliver_events(batch, soon())); !delivered) return delivered;
-  const auto snapshot = run(module->discover(soon()));
+    if (auto delivered = run(module->call(EventsCall{batch}, soon())); !delivered) return delivered;
+  const auto snapshot = run(module->call(DiscoverCall{}, soon()));
   return snapshot ? Status() : std::unexpected(snapshot.error());
 }
 
 Status HostileModules::use_late_sinks() {
   if (auto discovered = discover_once(); !discovered) return discovered;
-  EXPECT_TRUE(run(module->prepare(claim("u1"), soon())));
-  if (auto checked = run(module->check({"dev-0"}, soon())); !checked) return std::unexpected(checked.error());
-  const auto snapshot = run(module->discover(soon()));
+  EXPECT_TRUE(run(module->call(PrepareCall{claim("u1")}, soon())));
+  if (auto checked = run(module->call(CheckCall{{"dev-0"}}, soon())); !checked) return std::unexpected(checked.error());
+  const auto snapshot = run(module->call(DiscoverCall{}, soon()));
   if (!snapshot) return std::unexpected(snapshot.error());
   EXPECT_EQ((*snapshot)->find("late"), nullptr);
   return {};

@@ -78,11 +78,11 @@ TEST_F(MemoryLimitTest, EndsTheLeakingWorkerAndNotTheDaemon) {
   ASSERT_TRUE(start("leaks_memory.so"));
   for (const pid_t worker : proc::workers(::getpid()))
     EXPECT_EQ(read_file(fmt::format("/proc/{}/oom_score_adj", worker), 64).value_or(""), "1000\n");
-  for (int check = 0; check < 4 && !lost; ++check) std::ignore = run(module->check({"dev-0"}, soon()));
+  for (int check = 0; check < 4 && !lost; ++check) std::ignore = run(module->call(CheckCall{{"dev-0"}}, soon()));
   ASSERT_TRUE(lost);
   EXPECT_THAT(lost->message, HasSubstr("its worker was killed by signal 9 (Killed)"));
   ASSERT_TRUE(start("leaks_memory.so")) << "a fresh instance has the memory back";
-  EXPECT_TRUE(run(module->check({"dev-0"}, soon())));
+  EXPECT_TRUE(run(module->call(CheckCall{{"dev-0"}}, soon())));
 }
 
 }  // namespace

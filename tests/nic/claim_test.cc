@@ -290,7 +290,7 @@ TEST_P(NicClaim, TwoClaimsDoNotShareAnIommuGroup) {
               HasSubstr("function 0000:44:00.0, of the same IOMMU group, belongs to the claim u1"));
   module.reset();
   ASSERT_TRUE(start());
-  ASSERT_TRUE(run(module->reconcile({one}, soon())));
+  ASSERT_TRUE(run(module->call(ReconcileCall{{one}}, soon())));
   EXPECT_FALSE(prepare(other)) << "after a start, too";
   ASSERT_TRUE(unprepare(one));
   EXPECT_TRUE(prepare(other));

@@ -31,10 +31,10 @@ class NicHandOver : public NicFixture {
     return HardwareFixture::claim_of(uid, {"nic-nic0"}, params, "NicConfig", source);
   }
   Status attach(const ModuleClaim& claim, const PodNamespace& to) {
-    return run(module->attach(claim, to.pod(), soon()));
+    return run(module->call(AttachCall{claim, to.pod()}, soon()));
   }
   Status detach(const ModuleClaim& claim, const PodNamespace& from) {
-    return run(module->detach(claim, from.pod(), soon()));
+    return run(module->call(DetachCall{claim, from.pod()}, soon()));
   }
   // Returns whether the interface has all settings from before the move.
   bool is_as_before() const {
@@ -103,7 +103,7 @@ TEST_P(NicHandOver, ADeviceStaysOneWhileAPodHasItsInterface) {
   module.reset();
   ASSERT_TRUE(start({{"interfaces", std::vector<std::string>{"nic*"}}})) << "a new instance";
   EXPECT_THAT(names(), Not(Contains("nic-nic0")));
-  ASSERT_TRUE(run(module->reconcile({claim}, soon())));
+  ASSERT_TRUE(run(module->call(ReconcileCall{{claim}}, soon())));
   EXPECT_THAT(names(), Contains("nic-nic0"));
   EXPECT_THAT(attributes_of(device("nic-nic0")), Contains("alias=rack-3"));
   EXPECT_TRUE(detach(claim, pod));
@@ -419,12 +419,12 @@ TEST_P(NicRenamed, TheInterfaceOfTheFunctionIsMovedAndComesBackUnderItsNewName) 
   ModuleClaim claim = claim_of("u1");
   ASSERT_TRUE(prepare(claim));
   rename();
-  const Status attached = run(module->attach(claim, pod.pod(), soon()));
+  const Status attached = run(module->call(AttachCall{claim, pod.pod()}, soon()));
   ASSERT_TRUE(attached) << attached.error().message;
   EXPECT_TRUE(pod.ip_says("link show eth7", "02:00:00:00:00:70")) << "under the name that the claim's status has";
   EXPECT_TRUE(is_called("eth7", "02:00:00:00:00:71"));
   EXPECT_FALSE(node.ip("link show ens1"));
-  const Status detached = run(module->detach(claim, pod.pod(), soon()));
+  const Status detached = run(module->call(DetachCall{claim, pod.pod()}, soon()));
   ASSERT_TRUE(detached) << detached.error().message;
   EXPECT_TRUE(is_called("ens1", "02:00:00:00:00:70"));
   EXPECT_TRUE(is_called("eth7", "02:00:00:00:00:71"));

@@ -80,12 +80,12 @@ TEST_P(NicIpam, ThePodHasTheAddressAndTheRoutesUntilTheClaimEnds) {
   EXPECT_THAT(addresses_in(prepare(first)), ElementsAre("10.9.8.2/29")) << "for the next container";
   EXPECT_THAT(taken(), ElementsAre("10.9.8.2", "10.9.8.3"));
   const PodNamespace pod;
-  const Status attached = run(module->attach(first, pod.pod(), soon()));
+  const Status attached = run(module->call(AttachCall{first, pod.pod()}, soon()));
   ASSERT_TRUE(attached) << attached.error().message;
   EXPECT_TRUE(pod.ip_says("address show nic0", "10.9.8.2/29"));
   EXPECT_TRUE(pod.ip_says("route show", "10.0.0.0/8 via 10.9.8.1 dev nic0"));
   EXPECT_TRUE(pod.ip_says("route show", "10.20.0.0/16 via 10.9.8.6 dev nic0"));
-  ASSERT_TRUE(run(module->detach(first, pod.pod(), soon())));
+  ASSERT_TRUE(run(module->call(DetachCall{first, pod.pod()}, soon())));
   ASSERT_TRUE(unprepare(first));
   EXPECT_FALSE(node.ip("address show dev nic0 | grep -q 10.9.8.2"));
   EXPECT_THAT(taken(), ElementsAre("10.9.8.3"));

@@ -62,13 +62,13 @@ class OtherDrivers : public NicFixture {
   // Expects lines such as "route show table 100: default via 10.1.2.1": a command of ip(8), and its output in the pod.
   void expect_in_pod(const Texts& lines) {
     const PodNamespace pod;
-    const Status attached = run(module->attach(claimed, pod.pod(), soon()));
+    const Status attached = run(module->call(AttachCall{claimed, pod.pod()}, soon()));
     ASSERT_TRUE(attached) << attached.error().message;
     for (const std::string& line : lines) {
       const auto colon = line.find(": ");
       EXPECT_TRUE(pod.ip_says(line.substr(0, colon), line.substr(colon + 2))) << line;
     }
-    EXPECT_TRUE(run(module->detach(claimed, pod.pod(), soon())));
+    EXPECT_TRUE(run(module->call(DetachCall{claimed, pod.pod()}, soon())));
   }
 
   NetworkNamespace node;
@@ -113,7 +113,7 @@ TEST_P(OtherDrivers, OneForMultusStaysOnTheNodeAlsoWhileItsPluginHasIt) {
   ASSERT_TRUE(edits) << edits.error().message;
   EXPECT_THAT(edits->statements, IsEmpty());
   const PodNamespace pod;
-  ASSERT_TRUE(run(module->attach(claimed, pod.pod(), soon())));
+  ASSERT_TRUE(run(module->call(AttachCall{claimed, pod.pod()}, soon())));
   EXPECT_TRUE(node.ip("link show nic0"));
   tree.card("0000:42:00.0");
   tree.netdev("nic1", "0000:42:00.0");

@@ -248,7 +248,7 @@ class NvidiaConfigs : public NvidiaFixture {
         EXPECT_EQ(told, "");
       }
     }
-    EXPECT_TRUE(finish(module->unprepare(wanted, later())));
+    EXPECT_TRUE(finish(module->call(UnprepareCall{wanted}, later())));
   }
 
   Services::Places places{.records = folder / "records", .outputs = folder / "outputs", .groups = {}, .boot_id = "b"};

@@ -20,7 +20,7 @@ class NvidiaFigureChoice : public NvidiaFixture {
   std::map<std::string, double> figures() {
     discover();
     std::map<std::string, double> found;
-    const auto collected = run(module->collect_metrics(soon()));
+    const auto collected = run(module->call(CollectMetricsCall{}, soon()));
     EXPECT_TRUE(collected) << collected.error().message;
     for (const MetricSample& sample : (*collected)->samples)
       found[module->identity().metrics.at(sample.metric).name.substr(12)] = sample.value;
@@ -29,7 +29,7 @@ class NvidiaFigureChoice : public NvidiaFixture {
   // The labels of the XID figure, by name.
   std::map<std::string, std::string> xid_labels() {
     std::map<std::string, std::string> labels;
-    const auto collected = run(module->collect_metrics(soon()));
+    const auto collected = run(module->call(CollectMetricsCall{}, soon()));
     for (const MetricSample& sample : (*collected)->samples) {
       const MetricDeclaration& declared = module->identity().metrics.at(sample.metric);
       if (declared.name != "DCGM_FI_DEV_XID_ERRORS") continue;

@@ -21,7 +21,7 @@ class NvidiaHealthFixture : public NvidiaFixture {
   void log(int gpu, const std::string& rest, const std::string& instance = "") {
     Event event;
     event.text = fmt::format("NVRM: Xid (PCI:{}{}): {}", gpus->bus_id(gpu).substr(0, 10), instance, rest);
-    EXPECT_TRUE(run(module->deliver_events({.events = {event}}, soon())));
+    EXPECT_TRUE(run(module->call(EventsCall{{.events = {event}}}, soon())));
   }
   // Whether a statement about a cause of a device had this reason. A later look may have ended it.
   bool has_stated(const std::string& id, const std::string& cause, const std::string& reason) {

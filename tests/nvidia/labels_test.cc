@@ -80,7 +80,7 @@ class NvidiaLabels : public NvidiaFixture {
     EXPECT_TRUE(started) << started.error().message;
     if (!started) return {};
     discover();
-    const auto collected = run(module->collect_labels(soon()));
+    const auto collected = run(module->call(CollectLabelsCall{}, soon()));
     EXPECT_TRUE(collected) << collected.error().message;
     EXPECT_EQ(collected->left_out.count, 0u) << collected->left_out.first;
     Labels found;

@@ -98,7 +98,7 @@ TEST_P(NvidiaLeftovers, AreEndedIfTheOperatorWantsIt) {
   ASSERT_TRUE(prepare(wanted));
   Sleeper left(gpus->devfs() / "nvidia0");
   gpus->add_process(0, left.number(), 1 << 20);
-  const auto released = begin(module->unprepare(wanted, soon()));
+  const auto released = begin(module->call(UnprepareCall{wanted}, soon()));
   EXPECT_EQ(left.signal_at_end(), SIGKILL);
   gpus->remove_process(0, left.number());  // as the driver removes it
   ASSERT_TRUE(eventually([&] { return released->has_value(); }));
@@ -132,7 +132,7 @@ TEST_P(NvidiaLeftovers, NumbersThatAreNoPidsAreNeverSignalled) {
       ::open((gpus->devfs() / "nvidia0").c_str(), O_RDONLY | O_CLOEXEC));  // the check has to see this process
   for (const unsigned number : {0u, 1u, 0x7fffffffu, 0x80000000u, 0xfffffffeu, 0xffffffffu}) {
     gpus->add_process(0, number, 1 << 20);
-    const auto released = begin(module->unprepare(wanted, soon()));
+    const auto released = begin(module->call(UnprepareCall{wanted}, soon()));
     if (number == 0x7fffffffu) gpus->remove_process(0, number);  // no process has that pid: it has ended
     ASSERT_TRUE(eventually([&] { return released->has_value(); }));
     EXPECT_EQ((*released)->has_value(), number == 0x7fffffffu) << number;
@@ -180,7 +180,7 @@ TEST_P(NvidiaLongRecords, KillNobodyElse) {
   ASSERT_TRUE(prepare(wanted));
   Sleeper one(gpus->devfs() / "nvidia0"), other(gpus->devfs() / "nvidia0"), stranger("/dev/null");
   for (const Sleeper* it : {&one, &other}) gpus->add_process(0, it->number(), 1 << 20);
-  const auto released = begin(module->unprepare(wanted, soon()));
+  const auto released = begin(module->call(UnprepareCall{wanted}, soon()));
   EXPECT_EQ(one.signal_at_end(), SIGKILL);
   EXPECT_EQ(other.signal_at_end(), SIGKILL);
   for (const Sleeper* it : {&one, &other}) gpus->remove_process(0, it->number());

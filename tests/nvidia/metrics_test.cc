@@ -50,7 +50,7 @@ class NvidiaMetrics : public NvidiaFixture {
  protected:
   // One row per GPU and MIG instance that has samples, in the module's order.
   std::vector<Row> collect() {
-    const auto collected = run(module->collect_metrics(soon()));
+    const auto collected = run(module->call(CollectMetricsCall{}, soon()));
     EXPECT_TRUE(collected) << collected.error().message;
     std::vector<Row> rows;
     if (!collected) return rows;
@@ -213,7 +213,7 @@ TEST_P(NvidiaMetrics, ActivityIsMeasuredFromOneCollectionToTheNext) {
   EXPECT_THAT(figures_of(gpus->uuid(0)), Each(Key(StartsWith("DEV_"))));
   EXPECT_THAT(figures_of(gpus->uuid(0)), Each(Key(StartsWith("DEV_")))) << "the means start again";
   EXPECT_THAT(figures_of(gpus->uuid(0)), Contains(Key("PROF_DRAM_ACTIVE")));
-  ASSERT_TRUE(run(module->quiesce(soon())));
+  ASSERT_TRUE(run(module->call(QuiesceCall{}, soon())));
   EXPECT_EQ(gpus->calls("nvmlGpmSampleFree"), gpus->calls("nvmlGpmSampleAlloc")) << "before the library is closed";
 }
 
@@ -270,14 +270,14 @@ TEST_P(NvidiaMetrics, AReleasedGpuIsLeftAlone) {
   ASSERT_TRUE(start_on({.product = "h100", .gpus = 2}));
   discover();
   collect();
-  ASSERT_TRUE(run(module->quiesce_device(gpus->uuid(1), soon())));
+  ASSERT_TRUE(run(module->call(QuiesceDeviceCall{gpus->uuid(1)}, soon())));
   EXPECT_EQ(gpus->calls("nvmlGpmSampleFree"), gpus->calls("nvmlGpmSampleAlloc"));
   EXPECT_THAT(devices_with_figures(), ElementsAre(gpus->uuid(0)));
-  ASSERT_TRUE(run(module->quiesce_device(gpus->uuid(0), soon())));
+  ASSERT_TRUE(run(module->call(QuiesceDeviceCall{gpus->uuid(0)}, soon())));
   const unsigned long long opened = gpus->calls("nvmlInitWithFlags");
   EXPECT_THAT(devices_with_figures(), IsEmpty());
   EXPECT_EQ(gpus->calls("nvmlInitWithFlags"), opened) << "no GPU can be queried";
-  ASSERT_TRUE(run(module->resume_device(gpus->uuid(1), soon())));
+  ASSERT_TRUE(run(module->call(ResumeDeviceCall{gpus->uuid(1)}, soon())));
   discover();
   EXPECT_THAT(devices_with_figures(), ElementsAre(gpus->uuid(1)));
 }
@@ -286,7 +286,7 @@ TEST_P(NvidiaMetrics, WhileTheModuleIsQuiescedNoFunctionOfNvmlIsCalled) {
   ASSERT_TRUE(start_on({.product = "h100"}));
   discover();
   collect();
-  ASSERT_TRUE(run(module->quiesce(soon())));
+  ASSERT_TRUE(run(module->call(QuiesceCall{}, soon())));
   const auto all_calls = [this] {
     unsigned long long sum = 0;
     for (const fake_nvml::Function& function : gpus->state()->functions) sum += function.calls;
@@ -295,7 +295,7 @@ TEST_P(NvidiaMetrics, WhileTheModuleIsQuiescedNoFunctionOfNvmlIsCalled) {
   const unsigned long long before = all_calls();
   EXPECT_THAT(collect(), IsEmpty());
   EXPECT_EQ(all_calls(), before);
-  ASSERT_TRUE(run(module->resume(soon())));
+  ASSERT_TRUE(run(module->call(ResumeCall{}, soon())));
   discover();
   EXPECT_THAT(devices_with_figures(), ElementsAre(gpus->uuid(0)));
 }

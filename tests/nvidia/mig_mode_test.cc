@@ -77,7 +77,7 @@ TEST_P(NvidiaMigMode, APassedThroughGpuThatLeavesTheModeIsNotSwitched) {
 TEST_P(NvidiaMigMode, AVgpuHasTheInstancesOfItsHost) {
   ASSERT_TRUE(start_in(nvml::kVgpuGuest, true));
   EXPECT_THAT(names(), ElementsAre("gpu-0-mig-1g10gb-19-6"));
-  ASSERT_TRUE(run(module->reconcile({}, soon())));
+  ASSERT_TRUE(run(module->call(ReconcileCall{{}}, soon())));
   EXPECT_EQ(gpus->calls("nvmlGpuInstanceDestroy"), 0u);
   ModuleClaim wanted = claim_of("u1", {"gpu-0-mig-1g10gb-19-6"});
   ASSERT_TRUE(prepare(wanted));

@@ -45,7 +45,7 @@ class NvidiaMps : public NvidiaFixture {
     return options;
   }
   Result<PreparedEdits> prepare_slowly(ModuleClaim& wanted) { return kept(finish(preparing(wanted, later())), wanted); }
-  Status unprepare_slowly(const ModuleClaim& wanted) { return finish(module->unprepare(wanted, later())); }
+  Status unprepare_slowly(const ModuleClaim& wanted) { return finish(module->call(UnprepareCall{wanted}, later())); }
   std::string log(const std::string& uid = "u1") const {
     return read_file(root() / uid / "log/control.log", 10'000).value_or("no log");
   }

@@ -21,7 +21,7 @@ class NvidiaNode : public NvidiaFixture {
   }
   std::vector<std::string> choose(const std::vector<int>& available, const std::vector<int>& required,
                                   std::size_t count) {
-    const auto chosen = run(module->choose(ids(available), ids(required), count, soon()));
+    const auto chosen = run(module->call(ChooseCall{ids(available), ids(required), count}, soon()));
     EXPECT_TRUE(chosen) << chosen.error().message;
     return chosen.value_or(std::vector<std::string>());
   }
@@ -42,7 +42,7 @@ TEST_P(NvidiaNode, ANodeWithoutGpusHasNoLabels) {
   gpus->unload_driver();
   ASSERT_TRUE(start_again());
   discover();
-  EXPECT_THAT(run(module->collect_labels(soon())).value().values, IsEmpty());
+  EXPECT_THAT(run(module->call(CollectLabelsCall{}, soon())).value().values, IsEmpty());
 }
 
 TEST_P(NvidiaNode, LinkedGpusAreChosenTogether) {
@@ -70,7 +70,7 @@ TEST_P(NvidiaNode, AGpuIsGivenToTheOperatorWhileTheOthersServe) {
   discover();
   EXPECT_TRUE(is_open(0));
   EXPECT_TRUE(is_open(1));
-  ASSERT_TRUE(run(module->quiesce_device(gpus->uuid(1), soon())));
+  ASSERT_TRUE(run(module->call(QuiesceDeviceCall{gpus->uuid(1)}, soon())));
   EXPECT_EQ(device("gpu-1").id, gpus->uuid(1)) << "unchanged";
   EXPECT_TRUE(is_open(0));
   EXPECT_FALSE(is_open(1));
@@ -80,7 +80,7 @@ TEST_P(NvidiaNode, AGpuIsGivenToTheOperatorWhileTheOthersServe) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kUnavailable);
   EXPECT_FALSE(is_open(1));
-  ASSERT_TRUE(run(module->resume_device(gpus->uuid(1), soon())));
+  ASSERT_TRUE(run(module->call(ResumeDeviceCall{gpus->uuid(1)}, soon())));
   discover();
   EXPECT_TRUE(is_open(1));
   EXPECT_TRUE(prepare(wanted));

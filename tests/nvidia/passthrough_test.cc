@@ -127,14 +127,14 @@ TEST_P(NvidiaPassthrough, AdminAccessTakesNothingFromTheVirtualMachine) {
 TEST_P(NvidiaPassthrough, AQuiescedGpuIsNotGivenAway) {
   ASSERT_TRUE(start_with_gpus(2));
   ModuleClaim wanted = claim_of("u1", {"gpu-vfio-0"}), other = claim_of("u2", {"gpu-vfio-1"});
-  ASSERT_TRUE(run(module->quiesce_device(gpus->uuid(0), soon())));
-  ASSERT_TRUE(run(module->quiesce_device(device("gpu-vfio-1").id, soon())));
+  ASSERT_TRUE(run(module->call(QuiesceDeviceCall{gpus->uuid(0)}, soon())));
+  ASSERT_TRUE(run(module->call(QuiesceDeviceCall{device("gpu-vfio-1").id}, soon())));
   for (ModuleClaim* claim : {&wanted, &other}) {
     const auto edits = prepare(*claim);
     ASSERT_FALSE(edits);
     EXPECT_THAT(edits.error().message, HasSubstr("is quiesced; resume it"));
   }
-  ASSERT_TRUE(run(module->resume_device(device("gpu-vfio-1").id, soon())));
+  ASSERT_TRUE(run(module->call(ResumeDeviceCall{device("gpu-vfio-1").id}, soon())));
   EXPECT_TRUE(prepare(other));
 }
 

@@ -229,7 +229,7 @@ TEST_P(NvidiaPrepare, ReconcileRemovesInstancesThatNoClaimHolds) {
   gpus->create_instance(0, 19, 6);
   ModuleClaim wanted = claim_of("u1", {kPart});
   ASSERT_TRUE(prepare(wanted));
-  ASSERT_TRUE(run(module->reconcile({wanted}, soon())));
+  ASSERT_TRUE(run(module->call(ReconcileCall{{wanted}}, soon())));
   EXPECT_EQ(gpus->calls("nvmlGpuInstanceDestroy"), 1);
   const auto again = prepare(wanted);
   EXPECT_TRUE(again) << "the instance was kept";
@@ -266,7 +266,7 @@ TEST_P(NvidiaPrepare, AnInstanceInUseKeepsNoOtherFromBeingRemoved) {
   const unsigned used = gpus->create_instance(0, 19, 0);
   gpus->add_process(0, 4711, 1 << 20, used, 0);
   gpus->create_instance(0, 19, 1);
-  ASSERT_TRUE(run(module->reconcile({}, soon())));
+  ASSERT_TRUE(run(module->call(ReconcileCall{{}}, soon())));
   EXPECT_EQ(only_instance(), used);
 }
 
@@ -274,22 +274,22 @@ TEST_P(NvidiaPrepare, WhileQuiescedAClaimThatChangedAGpuWaits) {
   ASSERT_TRUE(start_on({.product = "h100"}, kDynamic));
   ModuleClaim changed = claim_of("u1", {kPart}), unchanged = claim_of("u2", {"gpu-0"});
   ASSERT_TRUE(prepare(changed));
-  ASSERT_TRUE(run(module->quiesce(soon())));
+  ASSERT_TRUE(run(module->call(QuiesceCall{}, soon())));
   EXPECT_TRUE(unprepare(unchanged));
   EXPECT_EQ(unprepare(changed).error().code, Code::kUnavailable);
   EXPECT_EQ(holders(), 0);
-  ASSERT_TRUE(run(module->resume(soon())));
+  ASSERT_TRUE(run(module->call(ResumeCall{}, soon())));
   EXPECT_TRUE(unprepare(changed));
 }
 
 TEST_P(NvidiaPrepare, WhileQuiescedItHoldsNoGpuAndPreparesNothing) {
   ASSERT_TRUE(start_on({.product = "h100"}));
   ModuleClaim wanted = claim_of("u1", {"gpu-0"});
-  ASSERT_TRUE(run(module->quiesce(soon())));
+  ASSERT_TRUE(run(module->call(QuiesceCall{}, soon())));
   EXPECT_EQ(holders(), 0);
   EXPECT_FALSE(prepare(wanted));
   EXPECT_THAT(names(), ElementsAre("gpu-0"));
-  ASSERT_TRUE(run(module->resume(soon())));
+  ASSERT_TRUE(run(module->call(ResumeCall{}, soon())));
   EXPECT_TRUE(prepare(wanted));
 }
 

@@ -10,7 +10,7 @@ using ::testing::Not;
 
 class NvidiaReset : public NvidiaFixture {
  protected:
-  Status reset(const std::string& id) { return run(module->reset_device(id, soon())); }
+  Status reset(const std::string& id) { return run(module->call(ResetCall{id}, soon())); }
   std::string refusal_of(const std::string& id, Code code) {
     const Status refused = reset(id);
     EXPECT_FALSE(refused);
@@ -113,10 +113,10 @@ TEST_P(NvidiaReset, OfASiblingForVirtualMachinesIsThatOfItsGpu) {
 TEST_P(NvidiaReset, IsRefusedWhileQuiescedAndOfUnknownDevices) {
   ASSERT_TRUE(watch({.product = "h100"}));
   EXPECT_THAT(refusal_of("GPU-0", Code::kNotFound), HasSubstr("not on this node"));
-  ASSERT_TRUE(run(module->quiesce_device(gpus->uuid(0), soon())));
+  ASSERT_TRUE(run(module->call(QuiesceDeviceCall{gpus->uuid(0)}, soon())));
   EXPECT_THAT(refusal_of(gpus->uuid(0), Code::kUnavailable), HasSubstr("is quiesced"));
-  ASSERT_TRUE(run(module->resume_device(gpus->uuid(0), soon())));
-  ASSERT_TRUE(run(module->quiesce(soon())));
+  ASSERT_TRUE(run(module->call(ResumeDeviceCall{gpus->uuid(0)}, soon())));
+  ASSERT_TRUE(run(module->call(QuiesceCall{}, soon())));
   EXPECT_THAT(refusal_of(gpus->uuid(0), Code::kUnavailable), HasSubstr("is quiesced"));
 }
 

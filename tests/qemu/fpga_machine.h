@@ -101,7 +101,9 @@ class FpgaMachine : public FpgaModuleFixture {
   Result<PreparedEdits> prepare_slowly(ModuleClaim& wanted) {
     return kept(wait_for(preparing(wanted, patiently())), wanted);
   }
-  Status unprepare_slowly(const ModuleClaim& wanted) { return wait_for(module->unprepare(wanted, patiently())); }
+  Status unprepare_slowly(const ModuleClaim& wanted) {
+    return wait_for(module->call(UnprepareCall{wanted}, patiently()));
+  }
   std::string refusal_of(ModuleClaim& wanted) {
     const auto prepared = prepare_slowly(wanted);
     EXPECT_FALSE(prepared);

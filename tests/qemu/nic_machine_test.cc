@@ -46,12 +46,12 @@ TEST_P(NicMachine, AVirtualFunctionGoesToAPodAndBack) {
   ModuleClaim claim = claim_of("u1", kFirstName, R"("interface":{"name":"net1","addresses":["10.1.2.3/24"]})");
   const auto prepared = prepare(claim);
   ASSERT_TRUE(prepared) << prepared.error().message;
-  const Status attached = run(module->attach(claim, pod.pod(), soon()));
+  const Status attached = run(module->call(AttachCall{claim, pod.pod()}, soon()));
   ASSERT_TRUE(attached) << attached.error().message;
   EXPECT_TRUE(pod.ip_says("address show net1", "inet 10.1.2.3/24"));
   EXPECT_EQ(interface_of(kFirst), "");
   EXPECT_THAT(attributes_of(device(kFirstName)), Contains("ifName=" + before)) << "while it is away";
-  const Status detached = run(module->detach(claim, pod.pod(), soon()));
+  const Status detached = run(module->call(DetachCall{claim, pod.pod()}, soon()));
   ASSERT_TRUE(detached) << detached.error().message;
   const auto is_as_before = [&before] {
     return interface_of(kFirst) == before && succeeds("ip link show " + before + " | grep 'mtu 1400'") &&
@@ -59,7 +59,7 @@ TEST_P(NicMachine, AVirtualFunctionGoesToAPodAndBack) {
   };
   EXPECT_TRUE(is_as_before());
   const std::string index = index_of(before);
-  const Status released = run(module->unprepare(claim, patiently()));
+  const Status released = run(module->call(UnprepareCall{claim}, patiently()));
   ASSERT_TRUE(released) << released.error().message;
   EXPECT_TRUE(is_as_before());
   EXPECT_EQ(driver_of(kFirst), "igbvf");
@@ -72,7 +72,7 @@ TEST_P(NicMachine, AVirtualFunctionIsNotResetIfTheOperatorAllowsNone) {
   const std::string before = interface_of(kFirst), index = index_of(before);
   ModuleClaim claim = claim_of("u1", kFirstName);
   ASSERT_TRUE(prepare(claim));
-  const Status released = run(module->unprepare(claim, patiently()));
+  const Status released = run(module->call(UnprepareCall{claim}, patiently()));
   EXPECT_TRUE(released) << released.error().message;
   EXPECT_EQ(interface_of(kFirst), before);
   EXPECT_EQ(index_of(before), index);
@@ -83,11 +83,11 @@ TEST_P(NicMachine, AVirtualFunctionComesBackByItselfWhenItsPodEnds) {
   PodNamespace pod;
   ModuleClaim claim = claim_of("u1", kFirstName, R"("interface":{"name":"net1","mtu":1300})");
   ASSERT_TRUE(prepare(claim));
-  ASSERT_TRUE(run(module->attach(claim, pod.pod(), soon())));
+  ASSERT_TRUE(run(module->call(AttachCall{claim, pod.pod()}, soon())));
   ASSERT_TRUE(pod.ip("link set net1 down"));
   ASSERT_TRUE(pod.ip("link set net1 address 02:00:00:00:00:99"));
   pod.end();
-  const Status released = run(module->unprepare(claim, patiently()));
+  const Status released = run(module->call(UnprepareCall{claim}, patiently()));
   ASSERT_TRUE(released) << released.error().message;
   EXPECT_EQ(interface_of(kFirst), before);
   EXPECT_TRUE(succeeds("ip link show " + before + " | grep 'mtu 1500'"));
@@ -104,15 +104,15 @@ TEST_P(NicMachine, AVirtualFunctionThatAPodHasHiddenComesBackWithoutAReset) {
     PodNamespace pod;
     ModuleClaim claim = claim_of(by_itself ? "u2" : "u1", kFirstName, R"("interface":{"name":"net1"})");
     ASSERT_TRUE(prepare(claim));
-    ASSERT_TRUE(run(module->attach(claim, pod.pod(), soon())));
+    ASSERT_TRUE(run(module->call(AttachCall{claim, pod.pod()}, soon())));
     ASSERT_TRUE(pod.ip("link set net1 down"));
     ASSERT_TRUE(pod.ip("link set net1 alias mine name mine mtu 1300 address 02:00:00:00:00:99"));
     ASSERT_TRUE(pod.ip("link property add dev mine altname " + before));
     if (by_itself)
       pod.end();
     else
-      ASSERT_TRUE(run(module->detach(claim, pod.pod(), soon())));
-    const Status released = run(module->unprepare(claim, patiently()));
+      ASSERT_TRUE(run(module->call(DetachCall{claim, pod.pod()}, soon())));
+    const Status released = run(module->call(UnprepareCall{claim}, patiently()));
     ASSERT_TRUE(released) << released.error().message;
     EXPECT_EQ(names_of(kFirst), all_names);
     EXPECT_TRUE(succeeds("ip link show " + before + " | grep 'mtu 1500'"));
@@ -158,7 +158,7 @@ TEST_P(NicMachine, AFunctionIsBoundToVfioAndBack) {
   for (const DeviceNode& node : prepared->allocations.at(0).device_nodes) nodes.push_back(node.path);
   EXPECT_THAT(nodes, Contains("/dev/vfio/" + group));
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/vfio/" + group));
-  const Status released = run(module->unprepare(claim, patiently()));
+  const Status released = run(module->call(UnprepareCall{claim}, patiently()));
   ASSERT_TRUE(released) << released.error().message;
   EXPECT_EQ(driver_of(kFirst), "igbvf");
   EXPECT_TRUE(begins([] { return !interface_of(kFirst).empty(); }));
@@ -188,7 +188,7 @@ TEST_P(NicMachine, AFunctionWithoutAnIommuIsBoundToVfioIfTheOperatorAllowsIt) {
   EXPECT_EQ(node.host_path, "/dev/vfio/noiommu-" + group);
   EXPECT_TRUE(std::filesystem::is_character_file(node.host_path));
   EXPECT_FALSE(std::filesystem::exists(node.path)) << "that name is not on the node";
-  const Status released = run(module->unprepare(claim, patiently()));
+  const Status released = run(module->call(UnprepareCall{claim}, patiently()));
   ASSERT_TRUE(released) << released.error().message;
   EXPECT_EQ(driver_of(kBare), "");
 }
@@ -209,12 +209,12 @@ TEST_P(NicMachine, ItsCardSetsAVirtualFunctionUpAndBack) {
        {"02:00:00:00:00:42", "vlan 77, qos 3", "max_tx_rate 100Mbps", "spoof checking off", "trust on"})
     EXPECT_TRUE(succeeds(card + " | grep 'vf 0' | grep -i '" + set + "'")) << set;
   const PodNamespace pod;
-  const Status attached = run(module->attach(claim, pod.pod(), soon()));
+  const Status attached = run(module->call(AttachCall{claim, pod.pod()}, soon()));
   ASSERT_TRUE(attached) << attached.error().message;
   EXPECT_TRUE(pod.ip_says("link show", "02:00:00:00:00:42"));
-  const Status detached = run(module->detach(claim, pod.pod(), soon()));
+  const Status detached = run(module->call(DetachCall{claim, pod.pod()}, soon()));
   EXPECT_TRUE(detached) << detached.error().message;
-  const Status released = run(module->unprepare(claim, patiently()));
+  const Status released = run(module->call(UnprepareCall{claim}, patiently()));
   ASSERT_TRUE(released) << released.error().message;
   for (const char* unset : {"02:00:00:00:00:42", "vlan 77", "max_tx_rate", "spoof checking off", "trust on"})
     EXPECT_FALSE(succeeds(card + " | grep 'vf 0' | grep '" + unset + "'")) << unset;
@@ -228,7 +228,7 @@ TEST_P(NicMachine, WhatItsCardRefusesLeavesAVirtualFunctionAsItWas) {
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, AllOf(HasSubstr("cannot have vf.linkState"), HasSubstr("not supported")));
   EXPECT_FALSE(succeeds(card + " | grep 'vf 0' | grep 'vlan 77'"));
-  EXPECT_TRUE(run(module->unprepare(claim, patiently())));
+  EXPECT_TRUE(run(module->call(UnprepareCall{claim}, patiently())));
 }
 
 TEST_P(NicMachine, AnEthernetCardHasNoGuids) {
@@ -239,18 +239,18 @@ TEST_P(NicMachine, AnEthernetCardHasNoGuids) {
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr("cannot have vf.nodeGuid"));
   EXPECT_FALSE(succeeds("ip link show " + interface_of(kCard) + " | grep 'vf 0' | grep 'vlan 77'"));
-  EXPECT_TRUE(run(module->unprepare(claim, patiently())));
+  EXPECT_TRUE(run(module->call(UnprepareCall{claim}, patiently())));
 }
 
 TEST_P(NicMachine, AVirtualFunctionThatIsDestroyedInAPodIsReleased) {
   const PodNamespace pod;
   ModuleClaim claim = claim_of("u1", kFirstName);
   ASSERT_TRUE(prepare(claim));
-  ASSERT_TRUE(run(module->attach(claim, pod.pod(), soon())));
+  ASSERT_TRUE(run(module->call(AttachCall{claim, pod.pod()}, soon())));
   make_virtual_functions(0);
   EXPECT_THAT(names(), Not(Contains(kFirstName)));
-  EXPECT_TRUE(run(module->detach(claim, pod.pod(), soon())));
-  const Status released = run(module->unprepare(claim, patiently()));
+  EXPECT_TRUE(run(module->call(DetachCall{claim, pod.pod()}, soon())));
+  const Status released = run(module->call(UnprepareCall{claim}, patiently()));
   EXPECT_TRUE(released) << released.error().message;
   make_virtual_functions(2);
   EXPECT_TRUE(begins([] { return !interface_of(kFirst).empty(); }));
@@ -294,7 +294,7 @@ TEST_P(NicMachine, SoftRoceComesWithItsInterface) {
   std::vector<std::string> nodes;
   for (const DeviceNode& node : prepared->allocations.at(0).device_nodes) nodes.push_back(node.path);
   EXPECT_THAT(nodes, AllOf(Contains("/dev/infiniband/uverbs0"), Contains("/dev/infiniband/rdma_cm")));
-  EXPECT_TRUE(run(module->unprepare(claim, patiently())));
+  EXPECT_TRUE(run(module->call(UnprepareCall{claim}, patiently())));
   EXPECT_EQ(interface_of(kOther), interface) << "it stays with the node";
   ASSERT_TRUE(succeeds("rdma link delete rxe0"));
   EXPECT_THAT(attributes_of(device("nic-0000-41-00-0")), Contains("rdma=false"));
@@ -305,12 +305,12 @@ TEST_P(NicMachine, ZACardThatIsPulledOutOfAPodIsGone) {
   PodNamespace pod;
   ModuleClaim claim = claim_of("u1", "nic-0000-41-00-0", R"("interface":{"name":"net1"})");
   ASSERT_TRUE(prepare(claim));
-  ASSERT_TRUE(run(module->attach(claim, pod.pod(), soon())));
+  ASSERT_TRUE(run(module->call(AttachCall{claim, pod.pod()}, soon())));
   ask_monitor("device_del igb1");
   ASSERT_TRUE(begins([] { return !std::filesystem::exists(folder_of(kOther)); })) << "the button is pressed for 5 s";
   EXPECT_THAT(names(), Not(Contains("nic-0000-41-00-0")));
-  EXPECT_TRUE(run(module->detach(claim, pod.pod(), soon())));
-  const Status released = run(module->unprepare(claim, patiently()));
+  EXPECT_TRUE(run(module->call(DetachCall{claim, pod.pod()}, soon())));
+  const Status released = run(module->call(UnprepareCall{claim}, patiently()));
   EXPECT_TRUE(released) << released.error().message;
 }
 

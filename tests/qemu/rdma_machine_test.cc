@@ -46,7 +46,7 @@ TEST_P(InfiniBandCard, AVirtualFunctionHasTheGuidsOfTheClaim) {
   EXPECT_NE(meanwhile, index) << "its driver was bound anew, to read them";
   EXPECT_TRUE(kept(run(preparing(claim, patiently())), claim));
   EXPECT_EQ(index_of(before), meanwhile) << "once, since a pod may use it by now";
-  const Status released = run(module->unprepare(claim, patiently()));
+  const Status released = run(module->call(UnprepareCall{claim}, patiently()));
   ASSERT_TRUE(released) << released.error().message;
   EXPECT_TRUE(has_guids(kBefore, kBefore));
 }
@@ -60,7 +60,7 @@ TEST_P(InfiniBandCard, ModeRdmaReadsItsGuidsAtBothEnds) {
   ASSERT_TRUE(begins([&] { return !interface_of(kFirst).empty(); }));
   const std::string meanwhile = index_of(interface_of(kFirst));
   EXPECT_NE(meanwhile, index);
-  const Status released = run(module->unprepare(claim, patiently()));
+  const Status released = run(module->call(UnprepareCall{claim}, patiently()));
   ASSERT_TRUE(released) << released.error().message;
   EXPECT_TRUE(has_guids(kBefore, kBefore));
   ASSERT_TRUE(begins([&] { return !interface_of(kFirst).empty(); }));
@@ -95,7 +95,7 @@ class ExclusiveRdma : public NicMachine {
     return claim;
   }
   void expect_released(ModuleClaim& claim) {
-    const Status released = run(module->unprepare(claim, patiently()));
+    const Status released = run(module->call(UnprepareCall{claim}, patiently()));
     EXPECT_TRUE(released) << released.error().message;
     EXPECT_TRUE(is_on_node());
     EXPECT_FALSE(interface_of(kFirst).empty());
@@ -109,18 +109,18 @@ INSTANTIATE_TEST_SUITE_P(Isolation, ExclusiveRdma, ::testing::Values(Isolation::
 TEST_P(ExclusiveRdma, TheDeviceGoesToThePodWithItsInterfaceAndBack) {
   const PodNamespace pod;
   ModuleClaim claim = prepared_claim("u1");
-  const Status attached = run(module->attach(claim, pod.pod(), soon()));
+  const Status attached = run(module->call(AttachCall{claim, pod.pod()}, soon()));
   ASSERT_TRUE(attached) << attached.error().message;
   EXPECT_TRUE(is_in(pod));
   EXPECT_FALSE(is_on_node());
   EXPECT_TRUE(pod.ip("link show net1"));
   EXPECT_THAT(attributes_of(device(kFirstName)), AllOf(Contains("rdma=true"), Contains("rdmaDevice=card0")));
-  EXPECT_TRUE(run(module->attach(claim, pod.pod(), soon()))) << "for the next container of the pod";
+  EXPECT_TRUE(run(module->call(AttachCall{claim, pod.pod()}, soon()))) << "for the next container of the pod";
   const auto again = prepare(claim);
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(again->allocations.at(0).device_nodes.at(0).path, "/dev/infiniband/uverbs0") << "while the pod has it";
   ASSERT_TRUE(pod.run("rdma dev set card0 name mine")) << "a pod with CAP_NET_ADMIN";
-  const Status detached = run(module->detach(claim, pod.pod(), soon()));
+  const Status detached = run(module->call(DetachCall{claim, pod.pod()}, soon()));
   ASSERT_TRUE(detached) << detached.error().message;
   EXPECT_TRUE(is_on_node());
   EXPECT_FALSE(is_in(pod, "mine"));
@@ -131,7 +131,7 @@ TEST_P(ExclusiveRdma, TheDeviceComesBackWhenItsPodEnds) {
   ModuleClaim claim = prepared_claim("u1");
   {
     PodNamespace pod;
-    ASSERT_TRUE(run(module->attach(claim, pod.pod(), soon())));
+    ASSERT_TRUE(run(module->call(AttachCall{claim, pod.pod()}, soon())));
     ASSERT_TRUE(pod.run("rdma dev set card0 name mine"));
     pod.end();
   }
@@ -143,13 +143,13 @@ TEST_P(ExclusiveRdma, AMoveThatFailsLeavesTheDeviceOnTheNode) {
   const PodNamespace pod, other;
   ModuleClaim claim = claim_of("u1", kFirstName, R"("routes":["10.9.0.0/16 via 10.1.2.1"])");
   ASSERT_TRUE(prepare(claim));
-  EXPECT_FALSE(run(module->attach(claim, pod.pod(), soon())));
+  EXPECT_FALSE(run(module->call(AttachCall{claim, pod.pod()}, soon())));
   EXPECT_TRUE(is_on_node());
   ModuleClaim second = prepared_claim("u1");
-  ASSERT_TRUE(run(module->attach(second, pod.pod(), soon())));
-  EXPECT_FALSE(run(module->attach(second, other.pod(), soon()))) << "another pod has it";
+  ASSERT_TRUE(run(module->call(AttachCall{second, pod.pod()}, soon())));
+  EXPECT_FALSE(run(module->call(AttachCall{second, other.pod()}, soon()))) << "another pod has it";
   EXPECT_TRUE(is_in(pod));
-  EXPECT_TRUE(run(module->detach(second, pod.pod(), soon())));
+  EXPECT_TRUE(run(module->call(DetachCall{second, pod.pod()}, soon())));
   expect_released(second);
 }
 
@@ -163,7 +163,7 @@ TEST_P(ExclusiveRdma, ADeviceWhoseNodesChangeIsNotGiven) {
   const PodNamespace pod;
   ModuleClaim claim = prepared_claim("u1");
   ASSERT_TRUE(succeeds("rdma link delete rxe0"));
-  const Status refused = run(module->attach(claim, pod.pod(), soon()));
+  const Status refused = run(module->call(AttachCall{claim, pod.pod()}, soon()));
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, AllOf(HasSubstr("'/dev/infiniband/uverbs0' now"), HasSubstr("delete the pod")));
   EXPECT_TRUE(is_on_node());

@@ -53,16 +53,16 @@ class UdevMachine : public NicMachine {
     return claim;
   }
   void move_in(ModuleClaim& claim, const PodNamespace& pod) {
-    const Status attached = run(module->attach(claim, pod.pod(), soon()));
+    const Status attached = run(module->call(AttachCall{claim, pod.pod()}, soon()));
     ASSERT_TRUE(attached) << attached.error().message;
     EXPECT_TRUE(pod.ip("link show net1"));
   }
   void move_out(ModuleClaim& claim, const PodNamespace& pod) {
-    const Status detached = run(module->detach(claim, pod.pod(), soon()));
+    const Status detached = run(module->call(DetachCall{claim, pod.pod()}, soon()));
     ASSERT_TRUE(detached) << detached.error().message;
   }
   void release(const ModuleClaim& claim) {
-    const Status released = run(module->unprepare(claim, patiently()));
+    const Status released = run(module->call(UnprepareCall{claim}, patiently()));
     ASSERT_TRUE(released) << released.error().message;
   }
   // Makes the interface anew under a name of the kernel, which udev changes.
@@ -117,7 +117,7 @@ TEST_P(UdevMachine, AnInterfaceThatUdevHasNotNamedYetIsKeptUnderTheNameThatItGet
     ASSERT_TRUE(edits->statements.at(0).network);
     EXPECT_EQ(edits->statements.at(0).network->interface_name, "ens1v0");
     const PodNamespace pod;
-    const Status attached = run(module->attach(claim, pod.pod(), soon()));
+    const Status attached = run(module->call(AttachCall{claim, pod.pod()}, soon()));
     ASSERT_TRUE(attached) << attached.error().message;
     EXPECT_TRUE(pod.ip("link show ens1v0"));
     move_out(claim, pod);

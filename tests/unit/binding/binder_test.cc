@@ -99,7 +99,7 @@ TEST_F(BinderTest, FollowsNoClaimWithoutADeviceThatNeedsIt) {
   EXPECT_EQ(cluster.count(FakeCluster::Verb::kFollow), 0u);
   offer("gpu-0");
   EXPECT_EQ(cluster.followers(), 1u);
-  EXPECT_EQ(gpus->count(Verb::kBind), 1);
+  EXPECT_EQ(gpus->count<BindCall>(), 1);
   binder->set_devices({});
   settle();
   EXPECT_EQ(cluster.followers(), 1u) << "the started claim has to be released later";
@@ -118,7 +118,7 @@ TEST_F(BinderTest, StatesHowFarADeviceIsUntilItIsReady) {
   EXPECT_EQ(first.conditions[0].status, Status::kFalse);
   EXPECT_EQ(first.conditions[0].since, clock.wall());
   pass(9s);
-  EXPECT_EQ(gpus->count(Verb::kBind), 4) << "every 3 s";
+  EXPECT_EQ(gpus->count<BindCall>(), 4) << "every 3 s";
   EXPECT_EQ(cluster.count(FakeCluster::Verb::kClaimStatus), 1u) << "the status is unchanged";
 
   conditions = ready(true);
@@ -126,13 +126,13 @@ TEST_F(BinderTest, StatesHowFarADeviceIsUntilItIsReady) {
   EXPECT_EQ(stated_status("1"), Status::kTrue);
   EXPECT_EQ(stated("1")[0].conditions[0].since, clock.wall());
   EXPECT_EQ(stated("1")[0].conditions[1].since, first.conditions[1].since) << "its status is unchanged";
-  const int calls = gpus->count(Verb::kBind);
+  const int calls = gpus->count<BindCall>();
   pass(1min);
-  EXPECT_EQ(gpus->count(Verb::kBind), calls);
+  EXPECT_EQ(gpus->count<BindCall>(), calls);
   EXPECT_TRUE(prepare("1"));
   EXPECT_EQ(phase("1"), ClaimPhase::kPrepared);
   pass(1min);
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0);
+  EXPECT_EQ(gpus->count<UnprepareCall>(), 0);
 }
 
 TEST_F(BinderTest, AFailureIsStatedOnceAndTheDeviceIsReleasedWhenTheSchedulerChoosesAnother) {
@@ -143,13 +143,13 @@ TEST_F(BinderTest, AFailureIsStatedOnceAndTheDeviceIsReleasedWhenTheSchedulerCho
   settle();
   EXPECT_EQ(stated("1")[0].conditions[1].status, Status::kTrue);
   pass(1min);
-  EXPECT_EQ(gpus->count(Verb::kBind), 1);
+  EXPECT_EQ(gpus->count<BindCall>(), 1);
 
   conditions = ready(true);
   Claim other = waiting_claim("1", "gpu-1");
   other.allocated_at = "2030-01-01T00:00:10Z";
   cluster.put_claim(other);
-  EXPECT_TRUE(until([&] { return gpus->count(Verb::kUnprepare) == 1 && gpus->count(Verb::kBind) == 2; }));
+  EXPECT_TRUE(until([&] { return gpus->count<UnprepareCall>() == 1 && gpus->count<BindCall>() == 2; }));
   pass(3s);
   EXPECT_EQ(phase("1"), ClaimPhase::kBinding);
   EXPECT_EQ(stated("1")[0].device, "gpu-1");
@@ -167,7 +167,7 @@ TEST_F(BinderTest, TheSameDeviceAllocatedAnewIsStatedAnew) {
   cluster.put_claim(again);
   settle();
   EXPECT_EQ(stated_status("1"), Status::kTrue);
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0);
+  EXPECT_EQ(gpus->count<UnprepareCall>(), 0);
 }
 
 TEST_F(BinderTest, AClaimThatIsAllocatedAnewBeforeItsTurnIsBoundForItsNewDevice) {
@@ -186,18 +186,18 @@ TEST_F(BinderTest, AClaimThatIsAllocatedAnewBeforeItsTurnIsBoundForItsNewDevice)
   cluster.put_claim(again);
   settle();
   other_call.wake();
-  EXPECT_TRUE(until([&] { return other->has_value() && gpus->count(Verb::kBind) == 1; }));
+  EXPECT_TRUE(until([&] { return other->has_value() && gpus->count<BindCall>() == 1; }));
   ASSERT_TRUE(record("1"));
   EXPECT_EQ(allocations_of(*record("1")).at(0).device, "gpu-1");
   pass(3s);
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0) << "the first device was never prepared";
+  EXPECT_EQ(gpus->count<UnprepareCall>(), 0) << "the first device was never prepared";
 }
 
 TEST_F(BinderTest, ReleasesWhatNobodyWaitsForAnyMore) {
   for (const char* device : {"gpu-0", "gpu-1", "gpu-2"}) offer(device);
   for (int i = 0; i < 3; ++i) cluster.put_claim(waiting_claim(std::to_string(i), fmt::format("gpu-{}", i)));
   settle();
-  EXPECT_EQ(gpus->count(Verb::kBind), 3);
+  EXPECT_EQ(gpus->count<BindCall>(), 3);
   Claim unreserved = waiting_claim("0", "gpu-0"), deallocated = waiting_claim("1", "gpu-1");
   unreserved.reserved_for.clear();
   deallocated.allocated = false;
@@ -205,9 +205,9 @@ TEST_F(BinderTest, ReleasesWhatNobodyWaitsForAnyMore) {
   cluster.put_claim(unreserved);
   cluster.put_claim(deallocated);
   cluster.remove_claim("team", "claim-2");
-  EXPECT_TRUE(until([&] { return gpus->count(Verb::kUnprepare) == 3 && ledger->claims().empty(); }));
+  EXPECT_TRUE(until([&] { return gpus->count<UnprepareCall>() == 3 && ledger->claims().empty(); }));
   pass(1min);
-  EXPECT_EQ(gpus->count(Verb::kBind), 3);
+  EXPECT_EQ(gpus->count<BindCall>(), 3);
 }
 
 TEST_F(BinderTest, AClaimThatIsReservedAgainIsNotFoundReady) {
@@ -223,7 +223,7 @@ TEST_F(BinderTest, AClaimThatIsReservedAgainIsNotFoundReady) {
   EXPECT_THAT(stated("1"), IsEmpty());
   cluster.put_claim(waiting_claim("1", "gpu-0"));
   pass(3s);
-  EXPECT_EQ(gpus->count(Verb::kBind), 2);
+  EXPECT_EQ(gpus->count<BindCall>(), 2);
   EXPECT_EQ(stated_status("1"), Status::kTrue);
 }
 
@@ -231,16 +231,16 @@ TEST_F(BinderTest, AReleaseThatFailsIsRepeated) {
   offer("gpu-0");
   cluster.put_claim(waiting_claim("1", "gpu-0"));
   settle();
-  gpus->fail(Verb::kUnprepare, {Code::kUnavailable, "the fabric is busy"}, 2);
+  gpus->fail<UnprepareCall>({Code::kUnavailable, "the fabric is busy"}, 2);
   cluster.remove_claim("team", "claim-1");
   settle();
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 1);
+  EXPECT_EQ(gpus->count<UnprepareCall>(), 1);
   EXPECT_TRUE(record("1")) << "its device is held until it is released";
   pass(3s);
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 2);
+  EXPECT_EQ(gpus->count<UnprepareCall>(), 2);
   pass(3s);
   EXPECT_TRUE(until([&] { return !record("1"); }));
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 3);
+  EXPECT_EQ(gpus->count<UnprepareCall>(), 3);
 }
 
 TEST_F(BinderTest, AClaimThatIsPreparedIsLeftToTheKubelet) {
@@ -254,13 +254,13 @@ TEST_F(BinderTest, AClaimThatIsPreparedIsLeftToTheKubelet) {
   shared.reserved_for.emplace_back("pod-2");
   cluster.put_claim(shared);
   pass(10s);
-  EXPECT_EQ(gpus->count(Verb::kBind), 1);
+  EXPECT_EQ(gpus->count<BindCall>(), 1);
   EXPECT_EQ(stated_status("1"), Status::kTrue);
 
   cluster.remove_claim("team", "claim-1");
   pass(1min);
   EXPECT_EQ(phase("1"), ClaimPhase::kPrepared);
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0);
+  EXPECT_EQ(gpus->count<UnprepareCall>(), 0);
 }
 
 TEST_F(BinderTest, AClaimWhosePodHasEndedIsNotBoundAgain) {
@@ -276,16 +276,16 @@ TEST_F(BinderTest, AClaimWhosePodHasEndedIsNotBoundAgain) {
   pass(3s);
   ASSERT_TRUE(unprepare("1"));
   pass(1min);
-  EXPECT_EQ(gpus->count(Verb::kBind), 1) << "the control plane has not removed the reservation yet";
+  EXPECT_EQ(gpus->count<BindCall>(), 1) << "the control plane has not removed the reservation yet";
   claim.reserved_for = {"pod-3"};
   cluster.put_claim(claim);
   settle();
-  EXPECT_EQ(gpus->count(Verb::kBind), 2);
+  EXPECT_EQ(gpus->count<BindCall>(), 2);
 }
 
 TEST_F(BinderTest, ErrorsAreShownInTheClaim) {
   offer("gpu-0");
-  gpus->fail(Verb::kBind, {Code::kInternal, "the fabric manager is away"});
+  gpus->fail<BindCall>({Code::kInternal, "the fabric manager is away"});
   cluster.put_claim(waiting_claim("1", "gpu-0"));
   settle();
   ASSERT_THAT(stated("1"), SizeIs(1));
@@ -302,7 +302,7 @@ TEST_F(BinderTest, ADeviceThatAnotherClaimHoldsIsNotBound) {
   ASSERT_TRUE(prepare("0"));
   cluster.put_claim(waiting_claim("1", "gpu-0"));
   settle();
-  EXPECT_EQ(gpus->count(Verb::kBind), 0);
+  EXPECT_EQ(gpus->count<BindCall>(), 0);
   ASSERT_THAT(stated("1"), SizeIs(1));
   EXPECT_THAT(stated("1")[0].conditions[0].message, HasSubstr("is prepared for claim team/claim-0"));
   EXPECT_FALSE(record("1"));
@@ -328,7 +328,7 @@ TEST_F(BinderTest, ClaimsForOthersAreIgnored) {
   cluster.put_claim(foreign);
   cluster.put_claim(a_claim("3", {an_allocation("gpu-0")}));
   pass(10s);
-  EXPECT_EQ(gpus->count(Verb::kBind), 0);
+  EXPECT_EQ(gpus->count<BindCall>(), 0);
   EXPECT_TRUE(ledger->claims().empty());
 }
 
@@ -338,7 +338,7 @@ TEST_F(BinderTest, GoesOnAfterARestart) {
   settle();
   restart();
   EXPECT_EQ(phase("1"), ClaimPhase::kBinding);
-  EXPECT_EQ(gpus->count(Verb::kBind), 2) << "the claim is known although its device is not offered yet";
+  EXPECT_EQ(gpus->count<BindCall>(), 2) << "the claim is known although its device is not offered yet";
   conditions = ready(true);
   pass(3s);
   EXPECT_EQ(stated_status("1"), Status::kTrue);
@@ -354,9 +354,9 @@ TEST_F(BinderTest, ReleasesAfterARestartWhatNobodyWaitsFor) {
   start();
   cluster.fail_next(FakeCluster::Verb::kFollow, 1, {Code::kUnavailable, "the API server is away"});
   begin_binder();
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0) << "the claim may still exist";
+  EXPECT_EQ(gpus->count<UnprepareCall>(), 0) << "the claim may still exist";
   pass(2s);
-  EXPECT_TRUE(until([&] { return gpus->count(Verb::kUnprepare) == 1 && !record("1") && cluster.followers() == 0; }));
+  EXPECT_TRUE(until([&] { return gpus->count<UnprepareCall>() == 1 && !record("1") && cluster.followers() == 0; }));
 }
 
 TEST_F(BinderTest, ABrokenWatchBeginsAnew) {
@@ -366,7 +366,7 @@ TEST_F(BinderTest, ABrokenWatchBeginsAnew) {
   EXPECT_EQ(cluster.followers(), 0u);
   cluster.put_claim(waiting_claim("1", "gpu-0"));
   pass(2s);
-  EXPECT_EQ(gpus->count(Verb::kBind), 1);
+  EXPECT_EQ(gpus->count<BindCall>(), 1);
 }
 
 }  // namespace

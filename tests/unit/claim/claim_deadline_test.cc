@@ -14,41 +14,41 @@ using ClaimDeadlineTest = ClaimWorld;
 
 TEST_F(ClaimDeadlineTest, AModulesCallHasALimitOfItsOwn) {
   cluster.put_claim(a_claim("u1", {an_allocation("gpu-0")}));
-  gpus->block(Verb::kPrepare);
+  gpus->block<PrepareCall>();
   deadlines.module_call = std::chrono::milliseconds(50);
   EXPECT_THAT(text_of(prepare("u1")), HasSubstr("the module did not respond in time"));
   deadlines.module_call = std::chrono::minutes(2);
   const auto late = begin(preparer->prepare(ref_of("u1"), clock.now() + std::chrono::milliseconds(50)));
-  ASSERT_TRUE(until([&] { return gpus->count(Verb::kPrepare) == 2; }));
+  ASSERT_TRUE(until([&] { return gpus->count<PrepareCall>() == 2; }));
   clock.advance(std::chrono::milliseconds(50));
   ASSERT_TRUE(until([&] { return late->has_value(); }));
-  gpus->unblock(Verb::kPrepare);
+  gpus->unblock<PrepareCall>();
   EXPECT_TRUE(prepare("u1")) << "the prepare outlived the kubelet's call";
-  EXPECT_EQ(gpus->count(Verb::kPrepare), 2);
+  EXPECT_EQ(gpus->count<PrepareCall>(), 2);
 }
 
 TEST_F(ClaimDeadlineTest, AModuleThatProgramsHardwareHasALongerLimitAndTellsHowFarItIs) {
   cluster.put_claim(a_claim("u1", {an_allocation("gpu-0")}));
-  gpus->block(Verb::kPrepare);
+  gpus->block<PrepareCall>();
   gpus->about.claim_call_limit = std::chrono::minutes(10);
   gpus->told = Progress{40, "writing the bitstream"};
   deadlines.module_call = std::chrono::milliseconds(50);
   const auto late = begin(preparer->prepare(ref_of("u1"), soon()));
-  ASSERT_TRUE(until([&] { return gpus->count(Verb::kPrepare) == 1; }));
+  ASSERT_TRUE(until([&] { return gpus->count<PrepareCall>() == 1; }));
   clock.advance(std::chrono::seconds(6));
   ASSERT_TRUE(until([&] { return late->has_value(); }));
   EXPECT_THAT((*late)->error().message,
               HasSubstr("to prepare device 'gpu-0' (40 %, writing the bitstream); the work goes on"));
-  gpus->unblock(Verb::kPrepare);
+  gpus->unblock<PrepareCall>();
   EXPECT_TRUE(prepare("u1"));
-  EXPECT_EQ(gpus->count(Verb::kPrepare), 1);
+  EXPECT_EQ(gpus->count<PrepareCall>(), 1);
 }
 
 TEST_F(ClaimDeadlineTest, WorkGoesOnAfterTheDeadlineAndTheNextTryFindsItsResult) {
   cluster.put_claim(a_claim("u1", {an_allocation("gpu-0")}));
-  gpus->block(Verb::kPrepare);
+  gpus->block<PrepareCall>();
   const auto late = begin(preparer->prepare(ref_of("u1"), soon()));
-  ASSERT_TRUE(until([&] { return gpus->count(Verb::kPrepare) == 1; }));
+  ASSERT_TRUE(until([&] { return gpus->count<PrepareCall>() == 1; }));
   clock.advance(std::chrono::seconds(6));
   ASSERT_TRUE(until([&] { return late->has_value(); }));
   ASSERT_FALSE(**late);
@@ -57,11 +57,11 @@ TEST_F(ClaimDeadlineTest, WorkGoesOnAfterTheDeadlineAndTheNextTryFindsItsResult)
                                                   "prepare device 'gpu-0'"));
   const auto again = begin(preparer->prepare(ref_of("u1"), soon()));
   settle();
-  gpus->unblock(Verb::kPrepare);
+  gpus->unblock<PrepareCall>();
   ASSERT_TRUE(until([&] { return again->has_value(); }));
   EXPECT_TRUE(**again);
   EXPECT_TRUE(prepare("u1"));
-  EXPECT_EQ(gpus->count(Verb::kPrepare), 1) << "the module is not called twice";
+  EXPECT_EQ(gpus->count<PrepareCall>(), 1) << "the module is not called twice";
 }
 
 TEST_F(ClaimDeadlineTest, ADiskThatHangsHoldsNoCallUp) {

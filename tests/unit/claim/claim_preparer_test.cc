@@ -74,11 +74,11 @@ TEST_F(ClaimPreparerTest, ASecondPrepareIsServedFromTheLedgerAndRestoresTheFile)
   cluster.fail_next(FakeCluster::Verb::kGetClaim, 1, {Code::kUnavailable, "no route to host"});
   EXPECT_EQ(prepare("u1"), first) << "even while the API server is away";
   EXPECT_TRUE(has_cdi_file("u1"));
-  EXPECT_EQ(gpus->count(Verb::kPrepare), 1);
+  EXPECT_EQ(gpus->count<PrepareCall>(), 1);
   EXPECT_EQ(cluster.count(FakeCluster::Verb::kGetClaim), 2u);
   start();
   EXPECT_EQ(prepare("u1"), first) << "and after a restart of the host";
-  EXPECT_EQ(gpus->count(Verb::kPrepare), 1);
+  EXPECT_EQ(gpus->count<PrepareCall>(), 1);
 }
 
 TEST_F(ClaimPreparerTest, AfterARebootTheModuleIsCalledAgainWithItsState) {
@@ -88,7 +88,7 @@ TEST_F(ClaimPreparerTest, AfterARebootTheModuleIsCalledAgainWithItsState) {
   start();
   EXPECT_FALSE(has_cdi_file("u1")) << "a claim of an earlier boot is not recovered";
   EXPECT_EQ(prepare("u1"), first);
-  EXPECT_EQ(gpus->count(Verb::kPrepare), 2);
+  EXPECT_EQ(gpus->count<PrepareCall>(), 2);
   EXPECT_TRUE(gpus->holds["u1"].other_boot);
   EXPECT_EQ(gpus->holds["u1"].state, "state of u1");
   EXPECT_TRUE(has_cdi_file("u1"));
@@ -99,9 +99,9 @@ TEST_F(ClaimPreparerTest, AfterARebootTheModuleIsCalledAgainWithItsState) {
 
 TEST_F(ClaimPreparerTest, AJournalOutlivesTheHostAndComesBackUntilTheClaimIsReleased) {
   std::vector<std::string> journals;
-  gpus->touch = [&](Verb, const ModuleClaim& claim) { journals.push_back(claim.journal); };
+  gpus->touch = [&](std::string_view, const ModuleClaim& claim) { journals.push_back(claim.journal); };
   gpus->journal = "the driver was acme";
-  gpus->fail(Verb::kPrepare, {Code::kUnavailable, "the worker died"});
+  gpus->fail<PrepareCall>({Code::kUnavailable, "the worker died"});
   cluster.put_claim(a_claim("u1", {an_allocation("gpu-0")}));
   prepare("u1");
   start();
@@ -122,7 +122,7 @@ TEST_F(ClaimPreparerTest, AClaimFromAnEarlierBootCanBeUnprepared) {
   boot_id = "boot-2";
   start();
   bool other_boot = false;
-  gpus->touch = [&](Verb, const ModuleClaim& claim) { other_boot = claim.other_boot; };
+  gpus->touch = [&](std::string_view, const ModuleClaim& claim) { other_boot = claim.other_boot; };
   ASSERT_TRUE(unprepare("u1"));
   EXPECT_TRUE(other_boot);
   EXPECT_EQ(record("u1"), nullptr);
@@ -168,7 +168,7 @@ TEST_F(ClaimPreparerTest, AnUnreachableApiServerIsReportedWithWhatHappensNext) {
 // -- modules that fail -----------------------------------------------------------------------------------------------
 
 TEST_F(ClaimPreparerTest, AModuleThatRefusesIsNamedAndTheClaimStaysInDoubt) {
-  gpus->fail(Verb::kPrepare, {Code::kResourceExhausted, "no memory is left on it"});
+  gpus->fail<PrepareCall>({Code::kResourceExhausted, "no memory is left on it"});
   const auto refused = prepare_new("u1", {an_allocation("gpu-0")});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error(), (Error{Code::kResourceExhausted,
@@ -177,10 +177,10 @@ TEST_F(ClaimPreparerTest, AModuleThatRefusesIsNamedAndTheClaimStaysInDoubt) {
   EXPECT_FALSE(has_cdi_file("u1"));
   EXPECT_EQ(record("u1")->phase, ClaimPhase::kPreparing);
   EXPECT_TRUE(prepare("u1"));
-  gpus->fail(Verb::kPrepare, {Code::kResourceExhausted, "again"});
+  gpus->fail<PrepareCall>({Code::kResourceExhausted, "again"});
   EXPECT_FALSE(prepare_new("u2", {an_allocation("gpu-1")}));
   EXPECT_TRUE(unprepare("u2"));
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 1) << "it may hold a device";
+  EXPECT_EQ(gpus->count<UnprepareCall>(), 1) << "it may hold a device";
   EXPECT_EQ(record("u2"), nullptr);
 }
 
@@ -232,7 +232,7 @@ TEST_F(ClaimPreparerTest, AQuiescedModuleReleasesClaimsAndPreparesNone) {
   directory.quiesce_module("gpus");
   EXPECT_THAT(text_of(prepare_new("u2", {an_allocation("gpu-1")})), HasSubstr("it is quiesced"));
   EXPECT_TRUE(unprepare("u1"));
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 1);
+  EXPECT_EQ(gpus->count<UnprepareCall>(), 1);
 }
 
 TEST_F(ClaimPreparerTest, AQuiescedDeviceIsReleasedAndNotPrepared) {
@@ -256,7 +256,7 @@ TEST_F(ClaimPreparerTest, UnprepareNeverFakesSuccess) {
   EXPECT_TRUE(has_cdi_file("u1"));
   EXPECT_EQ(record("u1")->phase, ClaimPhase::kUnpreparing);
   directory.add("gpus", gpus, "gpu", 100);
-  gpus->fail(Verb::kUnprepare, {Code::kFailedPrecondition, "a process still uses it"});
+  gpus->fail<UnprepareCall>({Code::kFailedPrecondition, "a process still uses it"});
   EXPECT_THAT(text_of(unprepare("u1")), HasSubstr("a process still uses it"));
   EXPECT_TRUE(unprepare("u1"));
   EXPECT_EQ(record("u1"), nullptr);
@@ -275,12 +275,12 @@ TEST_F(ClaimPreparerTest, EachModuleOfADriverGetsItsOwnDevices) {
 }
 
 TEST_F(ClaimPreparerTest, IfTheSecondModuleFailsTheFirstIsRolledBack) {
-  nics->fail(Verb::kPrepare, {Code::kInternal, "link is down"}, 2);
+  nics->fail<PrepareCall>({Code::kInternal, "link is down"}, 2);
   EXPECT_THAT(text_of(prepare_new("u1", {an_allocation("gpu-0"), an_allocation("nic-1")})),
               HasSubstr("module 'nics' cannot prepare device 'nic-1': link is down"));
   EXPECT_THAT(gpus->holds, IsEmpty());
   EXPECT_EQ(record("u1")->parts[0].state, "");
-  gpus->fail(Verb::kUnprepare, {Code::kInternal, "busy"});
+  gpus->fail<UnprepareCall>({Code::kInternal, "busy"});
   EXPECT_THAT(text_of(prepare("u1")), HasSubstr("link is down"));
   start();
   EXPECT_EQ(record("u1")->parts[0].state, "state of u1") << "a part that could not be rolled back keeps its state";
@@ -290,17 +290,17 @@ TEST_F(ClaimPreparerTest, IfTheSecondModuleFailsTheFirstIsRolledBack) {
 
 TEST_F(ClaimPreparerTest, AModuleThatCannotReleaseDoesNotStopTheOthers) {
   ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0"), an_allocation("nic-1")}));
-  nics->fail(Verb::kUnprepare, {Code::kInternal, "stuck"});
+  nics->fail<UnprepareCall>({Code::kInternal, "stuck"});
   EXPECT_THAT(text_of(unprepare("u1")), HasSubstr("module 'nics' cannot release device 'nic-1': stuck"));
   EXPECT_THAT(gpus->holds, IsEmpty());
   EXPECT_TRUE(unprepare("u1"));
 }
 
 TEST_F(ClaimPreparerTest, AReallocatedClaimReleasesItsOldDevicesFirst) {
-  gpus->fail(Verb::kPrepare, {Code::kInternal, "cold"});
+  gpus->fail<PrepareCall>({Code::kInternal, "cold"});
   ASSERT_FALSE(prepare_new("u1", {an_allocation("gpu-0")}));
   ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-5")}));
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 1);
+  EXPECT_EQ(gpus->count<UnprepareCall>(), 1);
   EXPECT_TRUE(prepare_new("u2", {an_allocation("gpu-0")})) << "the old device is free";
 }
 
@@ -312,7 +312,7 @@ TEST_F(ClaimPreparerTest, APreparedClaimThatWasAllocatedAnewGetsItsNewDevices) {
   ASSERT_TRUE(anew) << text_of(anew);
   EXPECT_THAT(anew->at(0).cdi_device_ids, ElementsAre("cardcage.gpu.example.com/claim=u1-gpu-5"));
   EXPECT_EQ(gpus->holds["u1"].allocations[0].device_id, "GPU-5");
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 1);
+  EXPECT_EQ(gpus->count<UnprepareCall>(), 1);
   let_the_ledger_write();
   const auto history = run(ledger->history({}));
   ASSERT_THAT(*history, SizeIs(1));
@@ -328,14 +328,14 @@ TEST_F(ClaimPreparerTest, ARepeatedPrepareDoesNotWaitLongForTheApiServer) {
 }
 
 TEST_F(ClaimPreparerTest, ADeviceThatIsTakenWhileOldOnesAreReleasedIsRefused) {
-  gpus->fail(Verb::kPrepare, {Code::kInternal, "cold"});
+  gpus->fail<PrepareCall>({Code::kInternal, "cold"});
   ASSERT_FALSE(prepare_new("u1", {an_allocation("gpu-0")}));
   cluster.put_claim(a_claim("u1", {an_allocation("gpu-5")}));
-  gpus->block(Verb::kUnprepare);
+  gpus->block<UnprepareCall>();
   const auto late = begin(preparer->prepare(ref_of("u1"), soon()));
-  ASSERT_TRUE(until([&] { return gpus->count(Verb::kUnprepare) == 1; }));
+  ASSERT_TRUE(until([&] { return gpus->count<UnprepareCall>() == 1; }));
   ASSERT_TRUE(prepare_new("u2", {an_allocation("gpu-5")}));
-  gpus->unblock(Verb::kUnprepare);
+  gpus->unblock<UnprepareCall>();
   ASSERT_TRUE(until([&] { return late->has_value(); }));
   ASSERT_FALSE(**late);
   EXPECT_EQ((*late)->error().code, Code::kAlreadyExists);
@@ -346,39 +346,39 @@ TEST_F(ClaimPreparerTest, ADeviceThatIsTakenWhileOldOnesAreReleasedIsRefused) {
 
 TEST_F(ClaimPreparerTest, ASecondPrepareSharesTheResultOfTheFirst) {
   cluster.put_claim(a_claim("u1", {an_allocation("gpu-0")}));
-  gpus->block(Verb::kPrepare);
+  gpus->block<PrepareCall>();
   const auto one = begin(preparer->prepare(ref_of("u1"), soon()));
-  ASSERT_TRUE(until([&] { return gpus->count(Verb::kPrepare) == 1; }));
+  ASSERT_TRUE(until([&] { return gpus->count<PrepareCall>() == 1; }));
   const auto two = begin(preparer->prepare(ref_of("u1"), soon()));
   settle();
   EXPECT_FALSE(two->has_value());
-  gpus->unblock(Verb::kPrepare);
+  gpus->unblock<PrepareCall>();
   ASSERT_TRUE(until([&] { return one->has_value() && two->has_value(); }));
   EXPECT_TRUE((*one)->has_value());
   EXPECT_EQ(**one, **two);
-  EXPECT_EQ(gpus->count(Verb::kPrepare), 1);
+  EXPECT_EQ(gpus->count<PrepareCall>(), 1);
 }
 
 TEST_F(ClaimPreparerTest, PrepareAndUnprepareOfOneClaimTakeTurns) {
   cluster.put_claim(a_claim("u1", {an_allocation("gpu-0")}));
-  gpus->block(Verb::kPrepare);
+  gpus->block<PrepareCall>();
   const auto first = begin(preparer->prepare(ref_of("u1"), soon()));
-  ASSERT_TRUE(until([&] { return gpus->count(Verb::kPrepare) == 1; }));
+  ASSERT_TRUE(until([&] { return gpus->count<PrepareCall>() == 1; }));
   const auto second = begin(preparer->unprepare(ref_of("u1"), soon()));
   settle();
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0);
-  gpus->unblock(Verb::kPrepare);
-  gpus->block(Verb::kUnprepare);
-  ASSERT_TRUE(until([&] { return gpus->count(Verb::kUnprepare) == 1; }));
+  EXPECT_EQ(gpus->count<UnprepareCall>(), 0);
+  gpus->unblock<PrepareCall>();
+  gpus->block<UnprepareCall>();
+  ASSERT_TRUE(until([&] { return gpus->count<UnprepareCall>() == 1; }));
   const auto third = begin(preparer->prepare(ref_of("u1"), soon()));
   settle();
-  EXPECT_EQ(gpus->count(Verb::kPrepare), 1);
-  gpus->unblock(Verb::kUnprepare);
+  EXPECT_EQ(gpus->count<PrepareCall>(), 1);
+  gpus->unblock<UnprepareCall>();
   ASSERT_TRUE(until([&] { return second->has_value() && third->has_value(); }));
   EXPECT_TRUE(**first);
   EXPECT_TRUE(**second);
   EXPECT_TRUE(**third);
-  EXPECT_EQ(gpus->count(Verb::kPrepare), 2);
+  EXPECT_EQ(gpus->count<PrepareCall>(), 2);
   EXPECT_EQ(record("u1")->phase, ClaimPhase::kPrepared);
 }
 
@@ -390,17 +390,17 @@ TEST_F(ClaimPreparerTest, AClaimThatItsModuleCannotReleaseCanBeDropped) {
   EXPECT_TRUE(run(preparer->drop(ref_of("u1"), soon())));
   EXPECT_FALSE(record("u1"));
   EXPECT_FALSE(has_cdi_file("u1"));
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0);
+  EXPECT_EQ(gpus->count<UnprepareCall>(), 0);
   EXPECT_TRUE(run(preparer->drop(ref_of("u1"), soon()))) << "again";
 }
 
 TEST_F(ClaimPreparerTest, OneStuckClaimDoesNotHoldTheOthers) {
   cluster.put_claim(a_claim("u1", {an_allocation("gpu-0")}));
-  gpus->block(Verb::kPrepare);
+  gpus->block<PrepareCall>();
   const auto stuck = begin(preparer->prepare(ref_of("u1"), soon()));
-  ASSERT_TRUE(until([&] { return gpus->count(Verb::kPrepare) == 1; }));
+  ASSERT_TRUE(until([&] { return gpus->count<PrepareCall>() == 1; }));
   EXPECT_TRUE(prepare_new("u2", {an_allocation("nic-1")}));
-  gpus->unblock(Verb::kPrepare);
+  gpus->unblock<PrepareCall>();
   ASSERT_TRUE(until([&] { return stuck->has_value(); }));
 }
 
@@ -475,7 +475,7 @@ TEST_F(ClaimPreparerTest, AReadOnlyCdiFolderFailsTheClaimUntilItIsWritable) {
   EXPECT_THAT(refused.error().message, AllOf(HasSubstr("claim team/claim-u1: "), HasSubstr("mount the CDI folder")));
   read_only.reset();
   EXPECT_TRUE(prepare("u1"));
-  EXPECT_EQ(gpus->count(Verb::kPrepare), 1);
+  EXPECT_EQ(gpus->count<PrepareCall>(), 1);
   EXPECT_TRUE(has_cdi_file("u1"));
 }
 

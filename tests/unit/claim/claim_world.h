@@ -126,7 +126,6 @@ inline Claim a_claim(const std::string& uid, std::vector<Allocation> allocations
 
 class ClaimWorld : public CoreFixture {
  protected:
-  using Verb = FakeModule::Verb;
   using Devices = Result<std::vector<PreparedDevice>>;
 
   ClaimWorld() {

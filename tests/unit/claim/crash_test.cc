@@ -24,9 +24,9 @@ class CrashTest : public ClaimWorld {
   CrashTest() {
     std::filesystem::create_directories(hardware_);
     for (const auto& module : {gpus, nics})
-      module->touch = [this](Verb verb, const ModuleClaim& claim) {
+      module->touch = [this](std::string_view call, const ModuleClaim& claim) {
         for (const ModuleAllocation& allocation : claim.allocations) {
-          if (verb == Verb::kPrepare)
+          if (call == PrepareCall::kName)
             std::ofstream(hardware_ / allocation.device_id) << claim.ref.uid;
           else
             std::filesystem::remove(hardware_ / allocation.device_id);
@@ -187,7 +187,7 @@ TEST_F(PowerLossTest, KeepsWhatWasSynced) {
   let_the_ledger_write();
   ASSERT_TRUE(unprepare("u2"));
   let_the_ledger_write();
-  gpus->fail(Verb::kPrepare, {Code::kInternal, "power was lost here"});
+  gpus->fail<PrepareCall>({Code::kInternal, "power was lost here"});
   ASSERT_FALSE(prepare_new("u3", {an_allocation("gpu-2")}));
   lose_power();
   EXPECT_EQ(record("u1")->parts[0].state, "state of u1");
@@ -246,10 +246,10 @@ TEST_P(RandomLifeTest, NeverLosesADeviceNorGivesItTwice) {
                       call);
       start();
     } else if (fate == 1) {
-      gpus->fail(preparing ? Verb::kPrepare : Verb::kUnprepare, {Code::kInternal, "bad luck"});
+      gpus->fail(preparing ? PrepareCall::kName : UnprepareCall::kName, {Code::kInternal, "bad luck"});
       call();
-      gpus->fail(Verb::kPrepare, {}, 0);
-      gpus->fail(Verb::kUnprepare, {}, 0);
+      gpus->fail<PrepareCall>({}, 0);
+      gpus->fail<UnprepareCall>({}, 0);
     } else {
       call();
     }

@@ -49,7 +49,7 @@ class MisfitsTest : public AllocatorWorld {
   bool has_looked(const std::string& driver, const std::string& uid) const {
     return !ledger->find({driver, uid})->parts[0].unseen_paths.empty();
   }
-  int prepares() const { return gpus->count(Verb::kPrepare); }
+  int prepares() const { return gpus->count<PrepareCall>(); }
 
   Edits given, of_device;
 };
@@ -88,7 +88,7 @@ TEST_F(MisfitsTest, TheModuleIsAskedAgainForAPathThatIsGone) {
 TEST_F(MisfitsTest, AnErrorNamesThePathIfTheModuleCannot) {
   prepare_and_look();
   replace("lib-1", "lib-2");
-  gpus->fail(Verb::kPrepare, {Code::kInternal, "no driver is loaded"});
+  gpus->fail<PrepareCall>({Code::kInternal, "no driver is loaded"});
   EXPECT_THAT(text_of(prepare("u1")), AllOf(HasSubstr(path("lib-1")), HasSubstr("no driver is loaded")));
   ASSERT_TRUE(prepare("u1"));
   EXPECT_THAT(cdi_text("u1"), HasSubstr("lib-2"));
@@ -126,7 +126,7 @@ TEST_F(MisfitsTest, NeitherDoesANodeOfAnotherType) {
   EXPECT_EQ(prepares(), 1);
   std::filesystem::remove(path("node"));
   std::ofstream(path("node")) << "a file";
-  gpus->fail(Verb::kPrepare, {Code::kInternal, "no"});
+  gpus->fail<PrepareCall>({Code::kInternal, "no"});
   EXPECT_THAT(text_of(prepare("u1")), HasSubstr(path("node")));
 }
 
@@ -148,7 +148,7 @@ TEST_F(MisfitsTest, ADeviceOfAResourceIsPreparedAgain) {
   replace("lib-1", "lib-2");
   ASSERT_TRUE(allocate({"GPU-0"})) << "for another container of the pod";
   EXPECT_EQ(prepares(), 2);
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0);
+  EXPECT_EQ(gpus->count<UnprepareCall>(), 0);
   EXPECT_EQ(cdi.read({{Api::kDevicePlugin, kResource}, "gpu-0"})->edits.mounts[0].host_path, path("lib-2"));
 }
 

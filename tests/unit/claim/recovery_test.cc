@@ -40,7 +40,7 @@ TEST_F(RecoveryTest, ClaimsOfALostLedgerAreRebuiltFromTheirFiles) {
   EXPECT_THAT(live_claims(*ledger, directory, "gpus"), SizeIs(2)) << "running pods keep their devices";
   EXPECT_EQ(prepare_new("u3", {an_allocation("gpu-1")}).error().code, Code::kAlreadyExists);
   EXPECT_EQ(prepare("u1"), first);
-  EXPECT_EQ(gpus->count(Verb::kPrepare), 3) << "prepared again: its state is lost";
+  EXPECT_EQ(gpus->count<PrepareCall>(), 3) << "prepared again: its state is lost";
   ASSERT_TRUE(unprepare("u2"));
   EXPECT_EQ(gpus->holds.count("u2"), 0u);
   EXPECT_TRUE(prepare("u3"));

@@ -64,7 +64,7 @@ TEST_F(RenumberedClaimsTest, AfterARebootAClaimGetsWhatItsNameMeansNow) {
   EXPECT_EQ(b->at(0).device, "gpu-1");
   EXPECT_THAT(cdi_text("a"), HasSubstr("=GPU-1\""));
   EXPECT_THAT(cdi_text("b"), HasSubstr("=GPU-0\""));
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0) << "a claim may have got the device meanwhile";
+  EXPECT_EQ(gpus->count<UnprepareCall>(), 0) << "a claim may have got the device meanwhile";
 }
 
 TEST_F(RenumberedClaimsTest, TheOrderOfThePodsDoesNotMatter) {
@@ -84,10 +84,10 @@ TEST_F(RenumberedClaimsTest, TheStateOfADeviceDoesNotGoToAnotherOne) {
   EXPECT_EQ(gpus->holds["a"].state, "state of a") << "the device is the same one";
   EXPECT_TRUE(gpus->holds["a"].other_boot);
   start();
-  gpus->fail(Verb::kUnprepare, {Code::kInternal, "no"});
+  gpus->fail<UnprepareCall>({Code::kInternal, "no"});
   unprepare("a");
   bool other_boot = true;
-  gpus->touch = [&](Verb, const ModuleClaim& claim) { other_boot = claim.other_boot; };
+  gpus->touch = [&](std::string_view, const ModuleClaim& claim) { other_boot = claim.other_boot; };
   ASSERT_TRUE(unprepare("a"));
   EXPECT_FALSE(other_boot) << "it was prepared in this boot";
 }
@@ -124,7 +124,7 @@ TEST_F(RenumberedClaimsTest, ARestartInTheNewBootKeepsTheNewHolder) {
 
 TEST_F(RenumberedClaimsTest, AnIntentOfTheNewBootHolds) {
   reboot_swapped();
-  gpus->fail(Verb::kPrepare, {Code::kInternal, "no"});
+  gpus->fail<PrepareCall>({Code::kInternal, "no"});
   ASSERT_FALSE(prepare("a"));
   start();  // as after kill -9
   EXPECT_EQ(prepare_new("c", {an_allocation("gpu-0")}).error().code, Code::kAlreadyExists);
@@ -136,8 +136,8 @@ TEST_F(RenumberedClaimsTest, AnIntentOfTheNewBootHolds) {
 TEST_F(RenumberedClaimsTest, AClaimThatWasDeletedMeanwhileIsReleasedFirst) {
   reboot_swapped();
   std::vector<std::string> released;
-  gpus->touch = [&](Verb verb, const ModuleClaim& claim) {
-    if (verb != Verb::kUnprepare) return;
+  gpus->touch = [&](std::string_view call, const ModuleClaim& claim) {
+    if (call != UnprepareCall::kName) return;
     EXPECT_TRUE(claim.other_boot);
     released.push_back(claim.allocations.at(0).device_id);
   };
@@ -151,7 +151,7 @@ TEST_F(RenumberedClaimsTest, AClaimThatWasDeletedMeanwhileKeepsItsFormerDeviceFr
   reboot_swapped();
   ASSERT_TRUE(prepare("a"));
   ASSERT_TRUE(unprepare("b"));
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0) << "claim a uses the device";
+  EXPECT_EQ(gpus->count<UnprepareCall>(), 0) << "claim a uses the device";
   EXPECT_EQ(record("b"), nullptr);
   EXPECT_EQ(held_by("a"), "GPU-1");
   EXPECT_THAT(*run(ledger->history({})), SizeIs(1));
@@ -161,11 +161,11 @@ TEST_F(RenumberedClaimsTest, AClaimThatWasDeletedMeanwhileKeepsItsFormerDeviceFr
 
 TEST_F(RenumberedClaimsTest, NoClaimGetsADeviceThatIsBeingReleased) {
   reboot_swapped();
-  gpus->block(Verb::kUnprepare);
+  gpus->block<UnprepareCall>();
   const auto released = begin(preparer->unprepare(ref_of("b"), soon()));
   ASSERT_TRUE(until([&] { return record("b")->phase == ClaimPhase::kUnpreparing; }));
   EXPECT_EQ(prepare("a").error().code, Code::kAlreadyExists);
-  gpus->unblock(Verb::kUnprepare);
+  gpus->unblock<UnprepareCall>();
   ASSERT_TRUE(until([&] { return released->has_value(); }));
   EXPECT_TRUE(prepare("a")) << "the kubelet retries";
 }
@@ -222,12 +222,12 @@ TEST_F(RenumberedClaimsTest, NorAPartitionOfIt) {
 }
 
 TEST_F(RenumberedClaimsTest, AnUnfinishedPrepareIsUndoneOnTheDeviceThatItWasFor) {
-  gpus->fail(Verb::kPrepare, {Code::kInternal, "no"});
+  gpus->fail<PrepareCall>({Code::kInternal, "no"});
   ASSERT_FALSE(prepare_new("b", {an_allocation("gpu-1")}));
   directory.renumber({"gpu-1"}, {"GPU-Z"});
   std::vector<std::string> released;
-  gpus->touch = [&](Verb verb, const ModuleClaim& claim) {
-    if (verb == Verb::kUnprepare) released.push_back(claim.allocations.at(0).device_id);
+  gpus->touch = [&](std::string_view call, const ModuleClaim& claim) {
+    if (call == UnprepareCall::kName) released.push_back(claim.allocations.at(0).device_id);
   };
   ASSERT_TRUE(prepare("b"));
   EXPECT_THAT(released, ElementsAre("GPU-1"));
@@ -241,7 +241,9 @@ TEST_F(RenumberedClaimsTest, AClaimOfAModuleThatWasRenamedIsReleasedById) {
   directory.add("cards", renamed, "gpu", 2);
   directory.renumber({"gpu-1"}, {"GPU-Z"});
   std::vector<std::string> released;
-  renamed->touch = [&](Verb, const ModuleClaim& claim) { released.push_back(claim.allocations.at(0).device_id); };
+  renamed->touch = [&](std::string_view, const ModuleClaim& claim) {
+    released.push_back(claim.allocations.at(0).device_id);
+  };
   ASSERT_TRUE(unprepare("b"));
   EXPECT_THAT(released, ElementsAre("GPU-1"));
 }

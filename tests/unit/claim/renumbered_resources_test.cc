@@ -55,14 +55,14 @@ TEST_F(RenumberedResourcesTest, AfterARebootEachPodKeepsItsIdUnderItsOwnCdiName)
   EXPECT_TRUE(restore());
   EXPECT_TRUE(offered("gpu-0") && offered("gpu-1"));
   EXPECT_EQ(given("gpu-0"), "GPU-0");
-  EXPECT_EQ(gpus->count(Verb::kPrepare), 4);
+  EXPECT_EQ(gpus->count<PrepareCall>(), 4);
 }
 
 TEST_F(RenumberedResourcesTest, ACrashDuringTheRestoreChangesNothing) {
   hand_out_both();
   swap();
   reboot();
-  gpus->fail(Verb::kPrepare, {Code::kInternal, "no"});
+  gpus->fail<PrepareCall>({Code::kInternal, "no"});
   EXPECT_FALSE(restore());
   restart();
   EXPECT_TRUE(offered("gpu-0") && offered("gpu-1"));
@@ -114,8 +114,8 @@ TEST_F(RenumberedResourcesTest, APodThatWasDeletedMeanwhileGivesBackItsOwnDevice
   swap();
   reboot();
   std::vector<std::string> released;
-  gpus->touch = [&](Verb verb, const ModuleClaim& claim) {
-    if (verb == Verb::kUnprepare) released.push_back(claim.allocations.at(0).device_id);
+  gpus->touch = [&](std::string_view call, const ModuleClaim& claim) {
+    if (call == UnprepareCall::kName) released.push_back(claim.allocations.at(0).device_id);
   };
   ASSERT_TRUE(release("GPU-1"));
   EXPECT_THAT(released, ElementsAre("GPU-1"));

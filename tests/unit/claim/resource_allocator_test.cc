@@ -49,8 +49,8 @@ TEST_F(ResourceAllocatorTest, AnotherContainerOfThePodGetsTheDeviceAsItIs) {
   const auto first = allocate({"GPU-0"});
   ASSERT_TRUE(first);
   EXPECT_EQ(allocate({"GPU-0"}), first) << "first for the init container, then for the app container";
-  EXPECT_EQ(gpus->count(Verb::kPrepare), 1);
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0);
+  EXPECT_EQ(gpus->count<PrepareCall>(), 1);
+  EXPECT_EQ(gpus->count<UnprepareCall>(), 0);
   EXPECT_THAT(holders("gpu-0"), SizeIs(1));
 }
 
@@ -58,21 +58,21 @@ TEST_F(ResourceAllocatorTest, AnotherPodGetsTheDevicePreparedAgain) {
   ASSERT_TRUE(allocate({"GPU-0"}));
   allocator->seen("GPU-0", {"team", "first", "main"});
   ASSERT_TRUE(allocate({"GPU-0"})) << "the kubelet knows first that the earlier pod is gone";
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 1);
-  EXPECT_EQ(gpus->count(Verb::kPrepare), 2);
+  EXPECT_EQ(gpus->count<UnprepareCall>(), 1);
+  EXPECT_EQ(gpus->count<PrepareCall>(), 2);
   ASSERT_THAT(holders("gpu-0"), SizeIs(1));
   EXPECT_EQ(holders("gpu-0")[0].pod, "");
   EXPECT_THAT(*run(ledger->history({.claim = "team/first"})), SizeIs(1));
 
   let_the_pod_run();
   ASSERT_TRUE(allocate({"GPU-0"})) << "the kubelet never reported the earlier pod";
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 2);
+  EXPECT_EQ(gpus->count<UnprepareCall>(), 2);
 }
 
 TEST_F(ResourceAllocatorTest, AnotherPodGetsNothingWhileTheCleanUpFails) {
   ASSERT_TRUE(allocate({"GPU-0"}));
   let_the_pod_run();
-  gpus->fail(Verb::kUnprepare, {Code::kInternal, "memory scrub failed"});
+  gpus->fail<UnprepareCall>({Code::kInternal, "memory scrub failed"});
   const auto refused = allocate({"GPU-0"});
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr("cannot clean up after an earlier pod"));
@@ -86,13 +86,13 @@ TEST_F(ResourceAllocatorTest, ReplicasShareOnePreparation) {
   const auto second = allocate({"GPU-0::3"});
   ASSERT_TRUE(second);
   EXPECT_THAT(second->cdi_devices, ElementsAre(kGpu0));
-  EXPECT_EQ(gpus->count(Verb::kPrepare), 1);
+  EXPECT_EQ(gpus->count<PrepareCall>(), 1);
   EXPECT_THAT(holders("gpu-0"), SizeIs(2));
   ASSERT_TRUE(release("GPU-0::0"));
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0) << "the other container still has it";
+  EXPECT_EQ(gpus->count<UnprepareCall>(), 0) << "the other container still has it";
   EXPECT_THAT(*run(ledger->history({})), SizeIs(1));
   ASSERT_TRUE(release("GPU-0::3"));
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 1);
+  EXPECT_EQ(gpus->count<UnprepareCall>(), 1);
   EXPECT_THAT(*run(ledger->history({})), SizeIs(2));
 }
 
@@ -125,7 +125,7 @@ TEST_F(ResourceAllocatorTest, AnUnknownIdAndNoIdAreErrors) {
 TEST_F(ResourceAllocatorTest, ADeviceThatFailsIsNotOfferedForAWhile) {
   const Device device = directory.locate(kResource, "", "gpu-0")->device;
   EXPECT_FALSE(unavailable(device));
-  gpus->fail(Verb::kPrepare, {Code::kInternal, "no power in slot 3"});
+  gpus->fail<PrepareCall>({Code::kInternal, "no power in slot 3"});
   const auto refused = allocate({"GPU-0"});
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message,
@@ -142,16 +142,16 @@ TEST_F(ResourceAllocatorTest, ADeviceThatFailsIsNotOfferedForAWhile) {
 }
 
 TEST_F(ResourceAllocatorTest, AModuleThatHangsIsReportedAtTheDeadlineAndDoesNotHoldOthers) {
-  gpus->block(Verb::kPrepare);
+  gpus->block<PrepareCall>();
   const auto answer = begin(allocator->allocate({"GPU-0"}, soon()));
   const auto other = begin(allocator->allocate({"NIC-0"}, soon()));
-  ASSERT_TRUE(until([&] { return other->has_value() && gpus->count(Verb::kPrepare) == 1; }));
+  ASSERT_TRUE(until([&] { return other->has_value() && gpus->count<PrepareCall>() == 1; }));
   EXPECT_FALSE(answer->has_value());
   clock.advance(std::chrono::seconds(6));
   ASSERT_TRUE(until([&] { return answer->has_value(); }));
   EXPECT_EQ((*answer)->error().code, Code::kDeadlineExceeded);
   EXPECT_TRUE((*other)->has_value());
-  gpus->unblock(Verb::kPrepare);
+  gpus->unblock<PrepareCall>();
   settle();
 }
 
@@ -167,18 +167,18 @@ TEST_F(ResourceAllocatorTest, AnAllocateWaitsForAModuleThatRestarts) {
 
 // The kubelet does not call again: it rejects the pod.
 TEST_F(ResourceAllocatorTest, AnAllocateThatItsModuleDoesNotSurviveIsMadeOnceMore) {
-  gpus->block(Verb::kPrepare);
-  gpus->fail(Verb::kPrepare, {Code::kUnavailable, "module 'gpus' is gone: its worker was killed by signal 9"});
+  gpus->block<PrepareCall>();
+  gpus->fail<PrepareCall>({Code::kUnavailable, "module 'gpus' is gone: its worker was killed by signal 9"});
   const auto answer = begin(allocator->allocate({"GPU-0"}, soon()));
-  ASSERT_TRUE(until([&] { return gpus->count(Verb::kPrepare) == 1; }));
+  ASSERT_TRUE(until([&] { return gpus->count<PrepareCall>() == 1; }));
   directory.restart_module("gpus");
-  gpus->unblock(Verb::kPrepare);
+  gpus->unblock<PrepareCall>();
   settle();
   EXPECT_FALSE(answer->has_value());
   directory.start_module("gpus", gpus);
   ASSERT_TRUE(until([&] { return answer->has_value(); }));
   EXPECT_TRUE(**answer) << text_of(**answer);
-  EXPECT_EQ(gpus->count(Verb::kPrepare), 2);
+  EXPECT_EQ(gpus->count<PrepareCall>(), 2);
 }
 
 // The response may be sent before the note is written.
@@ -198,7 +198,7 @@ TEST_F(ResourceAllocatorTest, AHostKilledRightAfterItsResponseKnowsTheDevice) {
   EXPECT_EQ(held("gpu-0")->phase, ClaimPhase::kPrepared);
   EXPECT_TRUE(cdi.read({{Api::kDevicePlugin, kResource}, "gpu-0"})) << "the container may start at this moment";
   EXPECT_TRUE(run(allocator->restore(soon())));
-  EXPECT_EQ(gpus->count(Verb::kPrepare), 1) << "the record is certain";
+  EXPECT_EQ(gpus->count<PrepareCall>(), 1) << "the record is certain";
   allocator->seen("GPU-0", {"team", "train", "main"});
   ASSERT_THAT(holders("gpu-0"), SizeIs(1));
   ASSERT_TRUE(release("GPU-0"));

@@ -13,12 +13,12 @@ using ::testing::SizeIs;
 using ResourceReleaseTest = AllocatorWorld;
 
 TEST_F(ResourceReleaseTest, ADeviceThatIsBeingHandedOutIsNotReleased) {
-  gpus->block(Verb::kPrepare);
+  gpus->block<PrepareCall>();
   const auto answer = begin(allocator->allocate({"GPU-0"}, soon()));
   ASSERT_TRUE(until([&] { return held("gpu-0") != nullptr; }));
   EXPECT_TRUE(allocator->busy("GPU-0"));
   EXPECT_EQ(release("GPU-0").error().code, Code::kUnavailable);
-  gpus->unblock(Verb::kPrepare);
+  gpus->unblock<PrepareCall>();
   ASSERT_TRUE(until([&] { return answer->has_value(); }));
   EXPECT_TRUE((*answer)->has_value());
   EXPECT_FALSE(allocator->busy("GPU-0"));
@@ -27,18 +27,18 @@ TEST_F(ResourceReleaseTest, ADeviceThatIsBeingHandedOutIsNotReleased) {
 // The record of a device has no holder during its first prepare, and is listed under the device's own id.
 TEST_F(ResourceReleaseTest, AReplicaThatIsBeingHandedOutIsNotReleased) {
   serve({.replicas = 4});
-  gpus->block(Verb::kPrepare);
+  gpus->block<PrepareCall>();
   const auto answer = begin(allocator->allocate({"GPU-0::0"}, soon()));
   ASSERT_TRUE(until([&] { return held("gpu-0") != nullptr; }));
   ASSERT_THAT(allocator->handed_out(), SizeIs(1));
   EXPECT_TRUE(allocator->handed_out()[0].busy);
   const auto released = begin(allocator->release("GPU-0", soon()));
   settle();
-  gpus->unblock(Verb::kPrepare);
+  gpus->unblock<PrepareCall>();
   ASSERT_TRUE(until([&] { return answer->has_value() && released->has_value(); }));
   EXPECT_TRUE((*answer)->has_value());
   EXPECT_EQ((*released)->error().code, Code::kUnavailable);
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0);
+  EXPECT_EQ(gpus->count<UnprepareCall>(), 0);
   EXPECT_THAT(holders("gpu-0"), SizeIs(1));
 }
 
@@ -47,48 +47,48 @@ TEST_F(ResourceReleaseTest, AReleaseThatWaitedForItsTurnLooksForNewHolders) {
   ASSERT_TRUE(allocate({"GPU-0::0"}));
   reboot();
   serve({.replicas = 4});
-  gpus->block(Verb::kPrepare);
+  gpus->block<PrepareCall>();
   const auto restored = begin(allocator->restore(soon()));
-  ASSERT_TRUE(until([&] { return gpus->count(Verb::kPrepare) == 2; }));
+  ASSERT_TRUE(until([&] { return gpus->count<PrepareCall>() == 2; }));
   const auto answer = begin(allocator->allocate({"GPU-0::1"}, soon()));
   settle();
   const auto released = begin(allocator->release("GPU-0::0", soon()));
   settle();
-  gpus->unblock(Verb::kPrepare);
+  gpus->unblock<PrepareCall>();
   ASSERT_TRUE(until([&] { return answer->has_value() && released->has_value(); }));
   EXPECT_TRUE((*answer)->has_value());
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0);
+  EXPECT_EQ(gpus->count<UnprepareCall>(), 0);
   EXPECT_TRUE(release("GPU-0::0")) << "the next attempt";
   EXPECT_THAT(holders("gpu-0"), ElementsAre(::testing::Field(&Holder::id, "GPU-0::1")));
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0);
+  EXPECT_EQ(gpus->count<UnprepareCall>(), 0);
 }
 
 // The module may reset the device, which another container may have then.
 TEST_F(ResourceReleaseTest, APreStartBehindAReleaseTouchesNoDevice) {
   ASSERT_TRUE(allocate({"GPU-0"}));
   let_the_pod_run();
-  gpus->block(Verb::kUnprepare);
+  gpus->block<UnprepareCall>();
   const auto released = begin(allocator->release("GPU-0", soon()));
   settle();
   const auto started = begin(allocator->pre_start({"GPU-0"}, soon()));
   settle();
-  gpus->unblock(Verb::kUnprepare);
+  gpus->unblock<UnprepareCall>();
   ASSERT_TRUE(until([&] { return released->has_value() && started->has_value(); }));
   EXPECT_TRUE(**released);
   EXPECT_EQ(text_of(**started), "device 'gpu-0' of resource 'example.com/gpu': it was released meanwhile");
-  EXPECT_EQ(gpus->count(Verb::kPreStart), 0);
+  EXPECT_EQ(gpus->count<PreStartCall>(), 0);
 }
 
 TEST_F(ResourceReleaseTest, AReplicaThatIsBeingAdoptedIsNotReleased) {
   serve({.replicas = 4});
-  gpus->block(Verb::kPrepare);
+  gpus->block<PrepareCall>();
   const auto adopted = begin(allocator->adopt("GPU-0::1", {"team", "train", "main"}, soon()));
   ASSERT_TRUE(until([&] { return held("gpu-0") != nullptr; }));
   const auto released = begin(allocator->release("GPU-0", soon()));
   settle();
-  gpus->unblock(Verb::kPrepare);
+  gpus->unblock<PrepareCall>();
   ASSERT_TRUE(until([&] { return adopted->has_value() && released->has_value(); }));
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0);
+  EXPECT_EQ(gpus->count<UnprepareCall>(), 0);
   ASSERT_THAT(holders("gpu-0"), SizeIs(1));
   EXPECT_EQ(holders("gpu-0")[0].pod, "train");
 }
@@ -96,15 +96,15 @@ TEST_F(ResourceReleaseTest, AReplicaThatIsBeingAdoptedIsNotReleased) {
 TEST_F(ResourceReleaseTest, ADeviceThatIsReleasedMeanwhileIsNotRestored) {
   ASSERT_TRUE(allocate({"GPU-0", "GPU-1"}));
   reboot();
-  gpus->block(Verb::kPrepare);
+  gpus->block<PrepareCall>();
   const auto restored = begin(allocator->restore(soon()));
-  ASSERT_TRUE(until([&] { return gpus->count(Verb::kPrepare) == 3; }));
+  ASSERT_TRUE(until([&] { return gpus->count<PrepareCall>() == 3; }));
   ASSERT_TRUE(release("GPU-1"));
-  gpus->unblock(Verb::kPrepare);
+  gpus->unblock<PrepareCall>();
   ASSERT_TRUE(until([&] { return restored->has_value(); }));
   EXPECT_TRUE(**restored);
   EXPECT_EQ(held("gpu-1"), nullptr);
-  EXPECT_EQ(gpus->count(Verb::kPrepare), 3);
+  EXPECT_EQ(gpus->count<PrepareCall>(), 3);
 }
 
 TEST_F(ResourceReleaseTest, AReplicaThatIsReleasedDuringARestoreStaysReleased) {
@@ -112,11 +112,11 @@ TEST_F(ResourceReleaseTest, AReplicaThatIsReleasedDuringARestoreStaysReleased) {
   ASSERT_TRUE(allocate({"GPU-0::0", "GPU-0::1"}));
   reboot();
   serve({.replicas = 4});
-  gpus->block(Verb::kPrepare);
+  gpus->block<PrepareCall>();
   const auto restored = begin(allocator->restore(soon()));
-  ASSERT_TRUE(until([&] { return gpus->count(Verb::kPrepare) == 2; }));
+  ASSERT_TRUE(until([&] { return gpus->count<PrepareCall>() == 2; }));
   ASSERT_TRUE(release("GPU-0::0"));
-  gpus->unblock(Verb::kPrepare);
+  gpus->unblock<PrepareCall>();
   ASSERT_TRUE(until([&] { return restored->has_value(); }));
   EXPECT_THAT(holders("gpu-0"), ElementsAre(::testing::Field(&Holder::id, "GPU-0::1")));
 }
@@ -145,13 +145,13 @@ TEST_F(ResourceReleaseTest, AfterARebootDevicesAreRestored) {
   restart();
   EXPECT_FALSE(cdi.read({{Api::kDevicePlugin, kResource}, "gpu-0"})) << "no device is listed yet";
   run(allocator->restore(soon()));
-  EXPECT_EQ(gpus->count(Verb::kPrepare), 2);
+  EXPECT_EQ(gpus->count<PrepareCall>(), 2);
   EXPECT_TRUE(gpus->holds["gpu-0"].other_boot);
   EXPECT_TRUE(cdi.read({{Api::kDevicePlugin, kResource}, "gpu-0"}))
       << "the kubelet passes the old names to the runtime";
   EXPECT_EQ(holders("gpu-0")[0].pod, "train");
   run(allocator->restore(soon()));
-  EXPECT_EQ(gpus->count(Verb::kPrepare), 2) << "it is not prepared again";
+  EXPECT_EQ(gpus->count<PrepareCall>(), 2) << "it is not prepared again";
 }
 
 TEST_F(ResourceReleaseTest, AnIdMissingInTheLedgerIsAdopted) {

@@ -10,7 +10,6 @@ namespace cardcage {
 namespace {
 
 using namespace std::chrono_literals;
-using Verb = FakeModule::Verb;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using Collected = std::vector<CollectedMetrics>;
@@ -42,7 +41,7 @@ class MetricsCollectorTest : public CoreFixture {
     clock.advance(duration);
     settle();
   }
-  int calls() const { return module->count(Verb::kCollectMetrics); }
+  int calls() const { return module->count<CollectMetricsCall>(); }
 
   FakeClock clock;
   std::shared_ptr<FakeModule> module;
@@ -71,10 +70,10 @@ TEST_F(MetricsCollectorTest, ManyPagesCostOneCollection) {
   EXPECT_THAT(collect(), SizeIs(1));
   EXPECT_EQ(calls(), 2);
   advance(MetricsCollector::kFresh);
-  module->block(Verb::kCollectMetrics);
+  module->block<CollectMetricsCall>();
   const auto one = begin(), two = begin();
   EXPECT_FALSE(*one);
-  module->unblock(Verb::kCollectMetrics);
+  module->unblock<CollectMetricsCall>();
   settle();
   EXPECT_TRUE(*one);
   EXPECT_TRUE(*two);
@@ -85,7 +84,7 @@ TEST_F(MetricsCollectorTest, ACollectionThatHangsCostsAPageTwoSecondsOnce) {
   EXPECT_THAT(collect(), SizeIs(1));
   const auto first_time = clock.wall();
   advance(10s);
-  module->block(Verb::kCollectMetrics);
+  module->block<CollectMetricsCall>();
   const auto page = begin();
   EXPECT_FALSE(*page);
   advance(MetricsCollector::kPatience);
@@ -95,18 +94,18 @@ TEST_F(MetricsCollectorTest, ACollectionThatHangsCostsAPageTwoSecondsOnce) {
   advance(1s);
   EXPECT_EQ(collect()[0].collected, first_time) << "at once";
   EXPECT_EQ(calls(), 2);
-  module->unblock(Verb::kCollectMetrics);
+  module->unblock<CollectMetricsCall>();
   settle();
 }
 
 TEST_F(MetricsCollectorTest, ACollectionThatPassesItsDeadlineLeavesTheLastSamplesAndOneThatFailsDoesNot) {
   EXPECT_THAT(collect(), SizeIs(1));
   advance(5s);
-  module->fail(Verb::kCollectMetrics, {Code::kDeadlineExceeded, "it did not answer in time"});
+  module->fail<CollectMetricsCall>({Code::kDeadlineExceeded, "it did not answer in time"});
   EXPECT_TRUE(collect()[0].samples);
   EXPECT_EQ(collect()[0].failures, 1U);
   advance(5s);
-  module->fail(Verb::kCollectMetrics, {Code::kInternal, "the bus is down"});
+  module->fail<CollectMetricsCall>({Code::kInternal, "the bus is down"});
   EXPECT_FALSE(collect()[0].samples);
   EXPECT_EQ(collect()[0].failures, 2U);
   advance(5s);
@@ -128,7 +127,7 @@ TEST_F(MetricsCollectorTest, SamplesGoWithTheirInstance) {
   EXPECT_THAT(collect(), SizeIs(1));
   const auto before = module;
   module = make_module();
-  module->fail(Verb::kCollectMetrics, {Code::kUnavailable, "not yet"});
+  module->fail<CollectMetricsCall>({Code::kUnavailable, "not yet"});
   sources = {{"gpu", module}};
   const Collected collected = collect();
   ASSERT_THAT(collected, SizeIs(1));

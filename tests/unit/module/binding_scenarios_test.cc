@@ -22,7 +22,7 @@ class BindingScenarios : public ScenarioFixture {
     return start("libcardcage_mock.so", options);
   }
   BindProgress bound(const ModuleClaim& claim) {
-    const auto progress = run(module->bind(claim, soon()));
+    const auto progress = run(module->call(BindCall{claim}, soon()));
     EXPECT_TRUE(progress) << progress.error().message;
     return progress.value_or(BindProgress());
   }
@@ -38,7 +38,7 @@ INSTANTIATE_TEST_SUITE_P(Isolation, BindingScenarios, ::testing::Values(Isolatio
 TEST_P(BindingScenarios, DevicesArriveWithTheirConditions) {
   ASSERT_TRUE(start_mock({{"binds_to_node", true}}));
   EXPECT_TRUE(module->identity().has_bind);
-  const auto snapshot = run(module->discover(soon()));
+  const auto snapshot = run(module->call(DiscoverCall{}, soon()));
   ASSERT_TRUE(snapshot) << snapshot.error().message;
   ASSERT_THAT((*snapshot)->devices, SizeIs(3));
   EXPECT_EQ((*snapshot)->find("gpu-0")->binding, (Binding{{kAttached}, {kFailed}, true}));
@@ -49,10 +49,10 @@ TEST_P(BindingScenarios, ADeviceBecomesReadyAndIsPrepared) {
   ASSERT_TRUE(start_mock({{"bind_time", "0s"}}));
   const ModuleClaim mixed = claim("u1", {"nic-0", "gpu-1"});
   EXPECT_THAT(bound(mixed), ElementsAre(IsEmpty(), conditions(DeviceCondition::Status::kTrue, "Attached")));
-  const auto prepared = run(module->prepare(mixed, soon()));
+  const auto prepared = run(module->call(PrepareCall{mixed}, soon()));
   ASSERT_TRUE(prepared) << prepared.error().message;
   EXPECT_THAT(prepared->allocations.at(1).env, ::testing::Contains(EnvVar{"MOCK_GPU_1_BOUND", "1"}));
-  EXPECT_TRUE(run(module->unprepare(mixed, soon())));
+  EXPECT_TRUE(run(module->call(UnprepareCall{mixed}, soon())));
 }
 
 TEST_P(BindingScenarios, ADeviceThatIsBeingAttachedIsHeldUntilItsRelease) {
@@ -61,8 +61,8 @@ TEST_P(BindingScenarios, ADeviceThatIsBeingAttachedIsHeldUntilItsRelease) {
   for (int i = 0; i < 2; ++i)
     EXPECT_THAT(bound(first),
                 ElementsAre(conditions(DeviceCondition::Status::kFalse, "Attaching", "the fabric is at work")));
-  EXPECT_THAT(run(module->bind(second, soon())).error().message, HasSubstr("is in use by claim u1"));
-  EXPECT_TRUE(run(module->unprepare(first, soon())));
+  EXPECT_THAT(run(module->call(BindCall{second}, soon())).error().message, HasSubstr("is in use by claim u1"));
+  EXPECT_TRUE(run(module->call(UnprepareCall{first}, soon())));
   EXPECT_THAT(bound(second), SizeIs(1));
 }
 
@@ -70,7 +70,7 @@ TEST_P(BindingScenarios, AModuleWithoutTheFamilyIsNotCalled) {
   modules_dir = test_modules();
   ASSERT_TRUE(start_scripted({}));
   EXPECT_FALSE(module->identity().has_bind);
-  EXPECT_EQ(run(module->bind(claim("u1"), soon())).error(),
+  EXPECT_EQ(run(module->call(BindCall{claim("u1")}, soon())).error(),
             (Error{Code::kUnimplemented, "module 'm' cannot bind: it has no cage.bind/1"}));
 }
 

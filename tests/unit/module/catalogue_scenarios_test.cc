@@ -12,7 +12,7 @@ using ::testing::SizeIs;
 
 class CatalogueScenarios : public ScenarioFixture {
  protected:
-  Result<Catalogue> catalogue() { return run(module->collect_catalogue(soon())); }
+  Result<Catalogue> catalogue() { return run(module->call(CollectCatalogueCall{}, soon())); }
 };
 
 INSTANTIATE_TEST_SUITE_P(Isolation, CatalogueScenarios, ::testing::Values(Isolation::kInProcess, Isolation::kProcess),
@@ -40,7 +40,7 @@ TEST_P(CatalogueScenarios, AFloodIsBoundedAndArrives) {
   EXPECT_EQ(collected->entries.back().name, fmt::format("n{}", kMaxCatalogueEntries - 3));
   EXPECT_EQ(collected->left_out.count, 6002 - kMaxCatalogueEntries);
   EXPECT_THAT(collected->left_out.first, HasSubstr("a catalogue has at most 4096 entries"));
-  EXPECT_TRUE(run(module->check({"dev-0"}, soon())));
+  EXPECT_TRUE(run(module->call(CheckCall{{"dev-0"}}, soon())));
 }
 
 TEST_P(CatalogueScenarios, AFailureIsTheModulesOwn) {
@@ -53,7 +53,7 @@ TEST_P(CatalogueScenarios, AFailureIsTheModulesOwn) {
 
 TEST_P(CatalogueScenarios, ACollectionThatHangsFailsAtItsDeadlineAndLosesTheInstance) {
   ASSERT_TRUE(start_scripted({"catalogue=hang"}));
-  const auto collected = begin(module->collect_catalogue(clock.now() + seconds(2)));
+  const auto collected = begin(module->call(CollectCatalogueCall{}, clock.now() + seconds(2)));
   ASSERT_TRUE(is_hanging());
   advance(seconds(2));
   ASSERT_TRUE(*collected);
@@ -91,7 +91,7 @@ class WorkerCatalogueTest : public ModuleFixture {
 
 TEST_F(WorkerCatalogueTest, AWorkerThatDiesInACollectionIsLost) {
   ASSERT_TRUE(start_scripted({"catalogue=crash"}));
-  const auto collected = run(module->collect_catalogue(soon()));
+  const auto collected = run(module->call(CollectCatalogueCall{}, soon()));
   ASSERT_FALSE(collected);
   EXPECT_THAT(collected.error().message, HasSubstr("killed by signal 11"));
   EXPECT_TRUE(lost);

@@ -37,7 +37,8 @@ INSTANTIATE_TEST_SUITE_P(Isolation, ConcurrentScenarios, ::testing::Values(Isola
 TEST_P(ConcurrentScenarios, TwoPreparesTakeTheTimeOfOne) {
   ASSERT_TRUE(start_slow());
   begin_timing();
-  const auto first = begin(module->prepare(one(0), soon())), second = begin(module->prepare(one(1), soon()));
+  const auto first = begin(module->call(PrepareCall{one(0)}, soon())),
+             second = begin(module->call(PrepareCall{one(1)}, soon()));
   ASSERT_TRUE(wait(first) && wait(second));
   EXPECT_LT(since(), kSlow * 17 / 10);
   EXPECT_TRUE(**first) << (**first).error().message;
@@ -47,36 +48,37 @@ TEST_P(ConcurrentScenarios, TwoPreparesTakeTheTimeOfOne) {
 TEST_P(ConcurrentScenarios, AModuleThatIsNotConcurrentPreparesOneAfterTheOther) {
   ASSERT_TRUE(start_slow("libcardcage_mock.so"));
   begin_timing();
-  const auto first = begin(module->prepare(one(0), soon())), second = begin(module->prepare(one(1), soon()));
+  const auto first = begin(module->call(PrepareCall{one(0)}, soon())),
+             second = begin(module->call(PrepareCall{one(1)}, soon()));
   ASSERT_TRUE(wait(first) && wait(second));
   EXPECT_GE(since(), kSlow * 2);
 }
 
 TEST_P(ConcurrentScenarios, CallsForOneClaimComeInOrder) {
   ASSERT_TRUE(start_slow());
-  const auto prepared = begin(module->prepare(one(0), soon()));
-  const auto released = begin(module->unprepare(one(0), soon()));
+  const auto prepared = begin(module->call(PrepareCall{one(0)}, soon()));
+  const auto released = begin(module->call(UnprepareCall{one(0)}, soon()));
   ASSERT_TRUE(wait(released));
   EXPECT_TRUE(prepared->has_value()) << "unprepare has no delay of its own and must not overtake";
   EXPECT_TRUE(**released);
-  const auto other = run(module->prepare(claim("other", {"gpu-0"}), soon()));
+  const auto other = run(module->call(PrepareCall{claim("other", {"gpu-0"})}, soon()));
   EXPECT_TRUE(other) << other.error().message;
 }
 
 TEST_P(ConcurrentScenarios, DevicesAreListedWhileAClaimIsPrepared) {
   ASSERT_TRUE(start_slow());
-  const auto prepared = begin(module->prepare(one(0), soon()));
-  EXPECT_TRUE(run(module->discover(soon())));
-  EXPECT_TRUE(run(module->check({"gpu-1"}, soon())));
+  const auto prepared = begin(module->call(PrepareCall{one(0)}, soon()));
+  EXPECT_TRUE(run(module->call(DiscoverCall{}, soon())));
+  EXPECT_TRUE(run(module->call(CheckCall{{"gpu-1"}}, soon())));
   EXPECT_FALSE(prepared->has_value());
   ASSERT_TRUE(wait(prepared));
 }
 
 TEST_P(ConcurrentScenarios, QuiesceRunsAlone) {
   ASSERT_TRUE(start_slow());
-  const auto prepared = begin(module->prepare(one(0), soon()));
-  const auto quiesced = begin(module->quiesce(soon()));
-  const auto later = begin(module->prepare(one(1), soon()));
+  const auto prepared = begin(module->call(PrepareCall{one(0)}, soon()));
+  const auto quiesced = begin(module->call(QuiesceCall{}, soon()));
+  const auto later = begin(module->call(PrepareCall{one(1)}, soon()));
   ASSERT_TRUE(wait(later));
   EXPECT_TRUE(**prepared) << "it began before";
   EXPECT_TRUE(**quiesced);
@@ -88,7 +90,7 @@ TEST_P(ConcurrentScenarios, SixteenCallsOverlapAndTheOthersWait) {
   ASSERT_TRUE(start_slow());
   begin_timing();
   std::vector<std::shared_ptr<std::optional<Result<PreparedEdits>>>> all;
-  for (int i = 0; i < 17; ++i) all.push_back(begin(module->prepare(one(i), soon())));
+  for (int i = 0; i < 17; ++i) all.push_back(begin(module->call(PrepareCall{one(i)}, soon())));
   ASSERT_TRUE(wait(all[15]));
   EXPECT_LT(since(), kSlow * 17 / 10);
   EXPECT_FALSE(all[16]->has_value());
@@ -99,13 +101,13 @@ TEST_P(ConcurrentScenarios, SixteenCallsOverlapAndTheOthersWait) {
 
 TEST_P(ConcurrentScenarios, ACallThatWaitsPastItsDeadlineNeverBegins) {
   ASSERT_TRUE(start_slow());
-  const auto first = begin(module->prepare(one(0), soon()));
-  const auto second = begin(module->quiesce(clock.now() + seconds(1)));
+  const auto first = begin(module->call(PrepareCall{one(0)}, soon()));
+  const auto second = begin(module->call(QuiesceCall{}, clock.now() + seconds(1)));
   advance(seconds(2));
   ASSERT_TRUE(second->has_value());
   EXPECT_THAT((**second).error().message, HasSubstr("it had no time for it, being busy with prepare"));
   ASSERT_TRUE(wait(first));
-  EXPECT_TRUE(run(module->prepare(one(1), soon()))) << "the module was not quiesced";
+  EXPECT_TRUE(run(module->call(PrepareCall{one(1)}, soon()))) << "the module was not quiesced";
 }
 
 TEST_P(ConcurrentScenarios, ACallThatNeverReturnsCostsTheInstanceThoughOthersReturn) {
@@ -113,13 +115,13 @@ TEST_P(ConcurrentScenarios, ACallThatNeverReturnsCostsTheInstanceThoughOthersRet
   ASSERT_TRUE(
       start("libcardcage_mock_concurrent.so",
             {{"devices", std::vector<std::string>{"gpu:32"}}, {"hang", "prepare"}, {"script_file", script.native()}}));
-  const auto stuck = begin(module->prepare(one(0), clock.now() + seconds(1)));
+  const auto stuck = begin(module->call(PrepareCall{one(0)}, clock.now() + seconds(1)));
   ASSERT_TRUE(eventually([&] { return !module->last_lines().empty(); })) << "it logs that it hangs";
-  EXPECT_TRUE(run(module->discover(soon()))) << "the module's thread is free";
+  EXPECT_TRUE(run(module->call(DiscoverCall{}, soon()))) << "the module's thread is free";
   advance(seconds(1));
   ASSERT_TRUE(stuck->has_value());
   EXPECT_THAT((**stuck).error().message, HasSubstr("it did not answer in time"));
-  EXPECT_TRUE(run(module->discover(soon())));
+  EXPECT_TRUE(run(module->call(DiscoverCall{}, soon())));
   advance(kStuckGrace);
   ASSERT_TRUE(eventually([&] { return lost.has_value(); }));
   EXPECT_THAT(lost->message, HasSubstr("stuck in prepare"));

@@ -32,7 +32,7 @@ class ExecScenarios : public ScenarioFixture {
     module = *loaded;
     return run(module->start(events(), soon()));
   }
-  Result<PreparedEdits> prepare() { return run(module->prepare(claim("u1", {"gpu-0"}), soon())); }
+  Result<PreparedEdits> prepare() { return run(module->call(PrepareCall{claim("u1", {"gpu-0"})}, soon())); }
   std::string outcome() {
     const auto prepared = prepare();
     if (!prepared) return prepared.error().message;
@@ -95,7 +95,7 @@ TEST_P(ExecScenarios, AProgramIsKilledAtItsLimitWhateverItIgnores) {
   ASSERT_TRUE(start_with(
       "trap '' TERM INT HUP; echo begun; echo $$ > " + (folder / "pid").native() + "; while :; do sleep 1; done",
       {{"exec_limit", "5s"}}));
-  const auto prepared = begin(module->prepare(claim("u1", {"gpu-0"}), soon()));
+  const auto prepared = begin(module->call(PrepareCall{claim("u1", {"gpu-0"})}, soon()));
   const pid_t pid = pid_in("pid");
   EXPECT_FALSE(prepared->has_value());
   advance(seconds(5));
@@ -117,7 +117,7 @@ TEST_P(ExecScenarios, ACallThatNobodyWaitsForRunsNoProgram) {
   const auto script = folder / "script";
   ASSERT_TRUE(
       start_with("touch " + (folder / "ran").native(), {{"hang", "prepare"}, {"script_file", script.native()}}));
-  const auto late = begin(module->prepare(claim("u1", {"gpu-0"}), clock.now() + seconds(1)));
+  const auto late = begin(module->call(PrepareCall{claim("u1", {"gpu-0"})}, clock.now() + seconds(1)));
   advance(seconds(1));
   ASSERT_TRUE(late->has_value());
   std::ofstream(script) << "heal prepare\n" << std::flush;
@@ -131,7 +131,7 @@ INSTANTIATE_TEST_SUITE_P(Isolation, ExecInWorker, ::testing::Values(Isolation::k
 TEST_P(ExecInWorker, AProgramEndsWithItsInstance) {
   ASSERT_TRUE(start_with("echo $$ > " + (folder / "pid").native() + "; echo $PPID > " + (folder / "parent").native() +
                          "; sleep 60"));
-  const auto prepared = begin(module->prepare(claim("u1", {"gpu-0"}), soon()));
+  const auto prepared = begin(module->call(PrepareCall{claim("u1", {"gpu-0"})}, soon()));
   const pid_t pid = pid_in("pid");
   EXPECT_EQ(pid_in("parent"), ::getpid()) << "the daemon's child, not the worker's";
   for (const pid_t worker : proc::workers(::getpid())) ::kill(worker, SIGKILL);

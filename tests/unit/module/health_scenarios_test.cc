@@ -22,7 +22,7 @@ TEST_P(HealthScenarios, OneCallChecksManyDevicesAndAFailureStopsNone) {
     clock.advance(std::chrono::milliseconds(10));
     return rescans == 1;
   }));
-  const auto checked = run(module->check({"gpu-0", "gpu-1", "gpu-2"}, soon()));
+  const auto checked = run(module->call(CheckCall{{"gpu-0", "gpu-1", "gpu-2"}}, soon()));
   ASSERT_TRUE(checked) << checked.error().message;
   EXPECT_EQ(*checked, 3u);
   EXPECT_TRUE(eventually([&] {
@@ -30,14 +30,14 @@ TEST_P(HealthScenarios, OneCallChecksManyDevicesAndAFailureStopsNone) {
     return reports.size() == 2;
   }));
   EXPECT_THAT(reports, ::testing::UnorderedElementsAre(Pair("gpu-0", ::testing::_), Pair("gpu-2", ::testing::_)));
-  EXPECT_EQ(run(module->check({}, soon())).value_or(9), 0u);
+  EXPECT_EQ(run(module->call(CheckCall{{}}, soon())).value_or(9), 0u);
 }
 
 TEST_P(HealthScenarios, ASweepOfChecksEndsBeforeItsDeadline) {
   modules_dir = built_modules();
   ASSERT_TRUE(start("libcardcage_mock.so", {{"script", std::vector<std::string>{"delay check 400ms", "rescan"}}}));
   ASSERT_TRUE(eventually([&] { return rescans == 1; })) << "the delay is set";
-  const auto checked = run(module->check({"gpu-0", "gpu-1", "gpu-2", "gpu-3"}, clock.now() + seconds(1)));
+  const auto checked = run(module->call(CheckCall{{"gpu-0", "gpu-1", "gpu-2", "gpu-3"}}, clock.now() + seconds(1)));
   ASSERT_TRUE(checked) << checked.error().message;
   EXPECT_GE(*checked, 1u);
   EXPECT_LE(*checked, 2u) << "a third one would not fit";
@@ -46,7 +46,7 @@ TEST_P(HealthScenarios, ASweepOfChecksEndsBeforeItsDeadline) {
 TEST_P(HealthScenarios, AResetStatesItsCausesAnew) {
   ASSERT_TRUE(start_scripted({}));
   EXPECT_TRUE(module->identity().has_reset);
-  EXPECT_TRUE(run(module->reset_device("dev-0", soon())));
+  EXPECT_TRUE(run(module->call(ResetCall{"dev-0"}, soon())));
   EXPECT_TRUE(eventually([&] {
     clock.advance(std::chrono::milliseconds(10));
     return !reports.empty();
@@ -55,13 +55,13 @@ TEST_P(HealthScenarios, AResetStatesItsCausesAnew) {
   EXPECT_EQ(reports[0].second.cause, "Ecc");
   ASSERT_TRUE(start_scripted({"reset=explain"}));
   EXPECT_EQ(
-      run(module->reset_device("dev-0", soon())).error(),
+      run(module->call(ResetCall{"dev-0"}, soon())).error(),
       (Error{Code::kFailedPrecondition, "module 'm' cannot reset: the card in slot 3 is too hot\nopen a window"}));
 }
 
 TEST_P(HealthScenarios, AResetThatNeverReturnsLosesTheInstance) {
   ASSERT_TRUE(start_scripted({"reset=hang"}));
-  const auto reset = begin(module->reset_device("dev-0", clock.now() + seconds(2)));
+  const auto reset = begin(module->call(ResetCall{"dev-0"}, clock.now() + seconds(2)));
   ASSERT_TRUE(is_hanging());
   advance(seconds(2));
   ASSERT_TRUE(*reset);
@@ -87,7 +87,7 @@ TEST_P(HealthScenarios, TheMockDeclaresCausesAndStatesThemWithValues) {
   EXPECT_EQ(reports[0].first, "gpu-0") << "the id of a parent that is not listed";
   EXPECT_EQ(reports[0].second.state, HealthState::kDegraded);
   EXPECT_EQ(reports[0].second.value, 96.5);
-  const auto snapshot = run(module->discover(soon()));
+  const auto snapshot = run(module->call(DiscoverCall{}, soon()));
   EXPECT_EQ((*snapshot)->find("gpu-0"), nullptr);
   EXPECT_TRUE((*snapshot)->not_offered.contains("gpu-0"));
   EXPECT_EQ((*snapshot)->find("gpu-0-part-1")->parent_id, "gpu-0");

@@ -32,7 +32,7 @@ TEST_F(InProcessTest, TwoInstancesOfOneFileShareNothing) {
   EXPECT_TRUE(run((*one)->start({}, soon())));
   EXPECT_TRUE(run((*two)->start({}, soon())));
   EXPECT_TRUE(run((*one)->stop(soon())));
-  EXPECT_TRUE(run((*two)->discover(soon())));
+  EXPECT_TRUE(run((*two)->call(DiscoverCall{}, soon())));
   EXPECT_TRUE(run((*two)->stop(soon())));
 }
 
@@ -40,7 +40,7 @@ TEST_F(InProcessTest, WorksWithRealTime) {
   const auto loaded = load("scripted.so");
   ASSERT_TRUE(loaded);
   ASSERT_TRUE(run((*loaded)->start({}, soon())));
-  for (int i = 0; i < 50; ++i) ASSERT_TRUE(run((*loaded)->check({"dev-0"}, soon())));
+  for (int i = 0; i < 50; ++i) ASSERT_TRUE(run((*loaded)->call(CheckCall{{"dev-0"}}, soon())));
   EXPECT_TRUE(run((*loaded)->stop(Instant::max())));
 }
 
@@ -58,7 +58,7 @@ class StuckInProcessTest : public ModuleFixture {
 
 TEST_F(StuckInProcessTest, TheLeftoverIsReportedUntilTheCallHasReturnedAndTheInstanceIsStopped) {
   ASSERT_TRUE(start_scripted({"prepare=hang"}));
-  const auto prepared = begin(module->prepare(claim("u1"), clock.now() + std::chrono::seconds(3)));
+  const auto prepared = begin(module->call(PrepareCall{claim("u1")}, clock.now() + std::chrono::seconds(3)));
   ASSERT_TRUE(is_hanging());
   advance(std::chrono::seconds(3));
   advance(std::chrono::seconds(5));
@@ -74,7 +74,7 @@ TEST_F(StuckInProcessTest, TheLeftoverIsReportedUntilTheCallHasReturnedAndTheIns
 // Without a later stop, the module would hold the hardware forever.
 TEST_F(StuckInProcessTest, AStopThatCannotBeginInTimeComesLater) {
   ASSERT_TRUE(start_scripted({"prepare=hang"}));
-  const auto prepared = begin(module->prepare(claim("u1"), clock.now() + std::chrono::seconds(60)));
+  const auto prepared = begin(module->call(PrepareCall{claim("u1")}, clock.now() + std::chrono::seconds(60)));
   ASSERT_TRUE(is_hanging());
   const auto stopped = begin(module->stop(clock.now() + std::chrono::seconds(1)));
   advance(std::chrono::seconds(1));

@@ -56,7 +56,7 @@ class KeptNodeScenarios : public ModuleFixture, public ::testing::WithParamInter
     return std::move(**result);
   }
   Result<PreparedEdits> prepare(const ModuleClaim& wanted) {
-    return finish(module->prepare(wanted, soon(), [this](std::string bytes) {
+    return finish(module->call(PrepareCall{wanted}, soon(), [this](std::string bytes) {
       journal = std::move(bytes);
       return Status();
     }));
@@ -97,7 +97,7 @@ TEST_P(KeptNodeScenarios, SayWhatTheyDeclare) {
 
 TEST_P(KeptNodeScenarios, NameTheirDevicesAndTheCausesOfTheirHealth) {
   ASSERT_TRUE(start_kept());
-  const auto snapshot = run(module->discover(soon()));
+  const auto snapshot = run(module->call(DiscoverCall{}, soon()));
   ASSERT_TRUE(snapshot) << snapshot.error().message;
   ASSERT_THAT((*snapshot)->devices, SizeIs(1));
   const Device& card = (*snapshot)->devices.front();
@@ -112,7 +112,7 @@ TEST_P(KeptNodeScenarios, ServeAClaimWithAllThatTheHostOffers) {
   roots.sysfs = "/node/sys";
   std::ofstream(folder / "reset").flush();
   ASSERT_TRUE(start_kept({{"program", std::string("sleep")}, {"reset_file", (folder / "reset").native()}}));
-  ASSERT_TRUE(run(module->discover(soon())));
+  ASSERT_TRUE(run(module->call(DiscoverCall{}, soon())));
   ModuleClaim wanted = wanted_claim();
   const auto prepared = prepare(wanted);
   ASSERT_TRUE(prepared) << prepared.error().message;
@@ -124,34 +124,35 @@ TEST_P(KeptNodeScenarios, ServeAClaimWithAllThatTheHostOffers) {
   EXPECT_THAT(prepared->claim.env, ElementsAre(EnvVar{"EXIT", "0"}));
   EXPECT_EQ(read_file(folder / "reset", 10).value(), "1");
   ASSERT_THAT(services->of_claim("u1"), SizeIs(1));
-  EXPECT_EQ(finish(module->unprepare(wanted, soon())).error().message,
+  EXPECT_EQ(finish(module->call(UnprepareCall{wanted}, soon())).error().message,
             "module 'm' cannot unprepare: the journal is lost");
   wanted.journal = journal;
-  EXPECT_TRUE(finish(module->unprepare(wanted, soon())));
+  EXPECT_TRUE(finish(module->call(UnprepareCall{wanted}, soon())));
   EXPECT_THAT(services->of_claim("u1"), SizeIs(0));
 }
 
 TEST_P(KeptNodeScenarios, ReportFiguresLabelsAndEvents) {
   ASSERT_TRUE(start_kept());
-  ASSERT_TRUE(run(module->discover(soon())));
+  ASSERT_TRUE(run(module->call(DiscoverCall{}, soon())));
   OptionValues options;
   options.entries["level"] = {OptionValue(std::int64_t{7}), true, {}};
-  EXPECT_TRUE(run(module->configure(options, soon())));
-  const auto samples = run(module->collect_metrics(soon()));
+  EXPECT_TRUE(run(module->call(ConfigureCall{options}, soon())));
+  const auto samples = run(module->call(CollectMetricsCall{}, soon()));
   ASSERT_TRUE(samples) << samples.error().message;
   EXPECT_THAT((*samples)->samples,
               ElementsAre(MetricSample{0, "", {}, 7.0}, MetricSample{1, "CARD-7f3a", {"dram"}, 3.0}));
-  EXPECT_THAT(run(module->collect_labels(soon())).value().values, ElementsAre(Pair("kept.cardcage.dev/driver", "1.2")));
+  EXPECT_THAT(run(module->call(CollectLabelsCall{}, soon())).value().values,
+              ElementsAre(Pair("kept.cardcage.dev/driver", "1.2")));
   const EventBatch batch{.events = {{.type = EventType::kKernelLog, .time = {}, .text = "card: on fire"}}};
-  EXPECT_TRUE(run(module->deliver_events(batch, soon())));
+  EXPECT_TRUE(run(module->call(EventsCall{batch}, soon())));
   EXPECT_TRUE(eventually([&] {
     clock.advance(std::chrono::milliseconds(10));
     return reports.size() == 1;
   }));
   EXPECT_EQ(reports.at(0).second.message, "card: on fire");
-  EXPECT_TRUE(run(module->quiesce_device("CARD-7f3a", soon())));
+  EXPECT_TRUE(run(module->call(QuiesceDeviceCall{"CARD-7f3a"}, soon())));
   EXPECT_EQ(prepare(wanted_claim()).error().message, "module 'm' cannot prepare: the card is quiesced");
-  EXPECT_TRUE(run(module->resume_device("CARD-7f3a", soon())));
+  EXPECT_TRUE(run(module->call(ResumeDeviceCall{"CARD-7f3a"}, soon())));
   EXPECT_TRUE(prepare(wanted_claim()));
 }
 

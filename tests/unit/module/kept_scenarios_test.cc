@@ -25,7 +25,7 @@ class KeptScenarios : public ModuleFixture, public ::testing::WithParamInterface
   ModuleClaim prepared_claim() {
     ModuleClaim wanted = claim("u1", {"card-0", "part-0"});
     wanted.allocations[0].values = wanted.allocations[1].values = *resolve_params(module->identity(), "card", {});
-    auto prepared = run(module->prepare(wanted, soon()));
+    auto prepared = run(module->call(PrepareCall{wanted}, soon()));
     EXPECT_TRUE(prepared) << prepared.error().message;
     if (!prepared) return wanted;
     edits = std::move(*prepared);
@@ -61,7 +61,7 @@ TEST_P(KeptScenarios, SayWhoTheyAreAndWhatTheyCan) {
 
 TEST_P(KeptScenarios, ListTheirDevices) {
   ASSERT_TRUE(start_kept({{"cards", std::int64_t{3}}, {"model", std::string("X2")}}));
-  const auto snapshot = run(module->discover(soon()));
+  const auto snapshot = run(module->call(DiscoverCall{}, soon()));
   ASSERT_TRUE(snapshot) << snapshot.error().message;
   EXPECT_THAT((*snapshot)->left_out, SizeIs(0));
   ASSERT_THAT((*snapshot)->devices, SizeIs(4));
@@ -83,7 +83,7 @@ TEST_P(KeptScenarios, ListTheirDevices) {
 
 TEST_P(KeptScenarios, ServeAWholeClaim) {
   ASSERT_TRUE(start_kept());
-  ASSERT_TRUE(run(module->discover(soon())));
+  ASSERT_TRUE(run(module->call(DiscoverCall{}, soon())));
   const ModuleClaim saved = prepared_claim();
   EXPECT_EQ(saved.state, "u1");
   EXPECT_EQ(saved.state_version, 2u);
@@ -100,27 +100,27 @@ TEST_P(KeptScenarios, ServeAWholeClaim) {
   EXPECT_THAT(card.hooks[0].args, ElementsAre("hook", "now"));
   EXPECT_THAT(card.net_devices, SizeIs(1));
   EXPECT_THAT(card.additional_gids, ElementsAre(44u));
-  EXPECT_TRUE(run(module->pre_start(saved, soon())));
-  EXPECT_TRUE(run(module->reconcile({saved}, soon())));
-  EXPECT_TRUE(run(module->unprepare(saved, soon())));
-  EXPECT_EQ(run(module->unprepare(claim("u2"), soon())).error().message,
+  EXPECT_TRUE(run(module->call(PreStartCall{saved}, soon())));
+  EXPECT_TRUE(run(module->call(ReconcileCall{{saved}}, soon())));
+  EXPECT_TRUE(run(module->call(UnprepareCall{saved}, soon())));
+  EXPECT_EQ(run(module->call(UnprepareCall{claim("u2")}, soon())).error().message,
             "module 'm' cannot unprepare: this is not the state that was saved");
 }
 
 TEST_P(KeptScenarios, ReportHealthQuiesceAndChoose) {
   ASSERT_TRUE(start_kept());
-  ASSERT_TRUE(run(module->discover(soon())));
-  ASSERT_TRUE(run(module->check({"card-1"}, soon())));
+  ASSERT_TRUE(run(module->call(DiscoverCall{}, soon())));
+  ASSERT_TRUE(run(module->call(CheckCall{{"card-1"}}, soon())));
   EXPECT_TRUE(eventually([&] {
     clock.advance(std::chrono::milliseconds(10));
     return rescans == 1 && reports.size() == 1;
   }));
   EXPECT_EQ(reports.at(0).second.state, HealthState::kHealthy);
-  EXPECT_TRUE(run(module->quiesce(soon())));
-  EXPECT_EQ(run(module->prepare(claim("u1", {}), soon())).error().message,
+  EXPECT_TRUE(run(module->call(QuiesceCall{}, soon())));
+  EXPECT_EQ(run(module->call(PrepareCall{claim("u1", {})}, soon())).error().message,
             "module 'm' cannot prepare: the card is quiesced");
-  EXPECT_TRUE(run(module->resume(soon())));
-  EXPECT_THAT(run(module->choose({"a", "b", "c"}, {}, 2, soon())).value(), ElementsAre("c", "b"));
+  EXPECT_TRUE(run(module->call(ResumeCall{}, soon())));
+  EXPECT_THAT(run(module->call(ChooseCall{{"a", "b", "c"}, {}, 2}, soon())).value(), ElementsAre("c", "b"));
   EXPECT_TRUE(run(module->stop(soon())));
 }
 

@@ -33,7 +33,7 @@ TEST_P(ModuleScenarios, ALoadedModuleHasAnIdentityBeforeItStarts) {
 
 TEST_P(ModuleScenarios, DevicesArriveSortedAndNamed) {
   ASSERT_TRUE(start_scripted({}));
-  const auto snapshot = run(module->discover(soon()));
+  const auto snapshot = run(module->call(DiscoverCall{}, soon()));
   ASSERT_TRUE(snapshot);
   ASSERT_THAT((*snapshot)->devices, SizeIs(2));
   EXPECT_EQ((*snapshot)->devices[0].id, "dev-0");
@@ -43,7 +43,7 @@ TEST_P(ModuleScenarios, DevicesArriveSortedAndNamed) {
 
 TEST_P(ModuleScenarios, AnInvalidDeviceIsLeftOutAndTheOthersStay) {
   ASSERT_TRUE(start_scripted({"discover=bad-device"}));
-  const auto snapshot = run(module->discover(soon()));
+  const auto snapshot = run(module->call(DiscoverCall{}, soon()));
   ASSERT_TRUE(snapshot);
   EXPECT_THAT((*snapshot)->devices, SizeIs(2));
   EXPECT_THAT((*snapshot)->left_out, ElementsAre(Pair("dev-2", HasSubstr("attribute"))));
@@ -51,7 +51,7 @@ TEST_P(ModuleScenarios, AnInvalidDeviceIsLeftOutAndTheOthersStay) {
 
 TEST_P(ModuleScenarios, PrepareBringsEditsAndStateAndUnprepareGetsTheStateBack) {
   ASSERT_TRUE(start_scripted({"unprepare=tell-state"}));
-  const auto prepared = run(module->prepare(claim("u1", {"dev-0", "dev-1"}), soon()));
+  const auto prepared = run(module->call(PrepareCall{claim("u1", {"dev-0", "dev-1"})}, soon()));
   ASSERT_TRUE(prepared) << prepared.error().message;
   EXPECT_EQ(prepared->state, "u1");
   EXPECT_EQ(prepared->state_version, 3u);
@@ -62,14 +62,14 @@ TEST_P(ModuleScenarios, PrepareBringsEditsAndStateAndUnprepareGetsTheStateBack) 
   saved.state = prepared->state;
   saved.state_version = prepared->state_version;
   saved.other_boot = true;
-  EXPECT_EQ(run(module->unprepare(saved, soon())).error(),
+  EXPECT_EQ(run(module->call(UnprepareCall{saved}, soon())).error(),
             (Error{Code::kAborted, "module 'm' cannot unprepare: state u1 version 3 other boot 1"}));
 }
 
 TEST_P(ModuleScenarios, TellsHowOftenACallWasTriedForAClaim) {
   ASSERT_TRUE(start_scripted({"prepare=third-time"}));
   const auto prepare = [&](const std::string& uid) {
-    const auto prepared = run(module->prepare(claim(uid), soon()));
+    const auto prepared = run(module->call(PrepareCall{claim(uid)}, soon()));
     return prepared ? "prepared" : prepared.error().message;
   };
   EXPECT_EQ(prepare("u1"), "module 'm' cannot prepare: attempt 1");
@@ -78,33 +78,33 @@ TEST_P(ModuleScenarios, TellsHowOftenACallWasTriedForAClaim) {
   EXPECT_EQ(prepare("u1"), "prepared");
   EXPECT_EQ(prepare("u1"), "module 'm' cannot prepare: attempt 1") << "a new instance";
   EXPECT_EQ(prepare("u2"), "module 'm' cannot prepare: attempt 2");
-  EXPECT_TRUE(run(module->unprepare(claim("u2"), soon())));
+  EXPECT_TRUE(run(module->call(UnprepareCall{claim("u2")}, soon())));
   EXPECT_EQ(prepare("u2"), "module 'm' cannot prepare: attempt 1");
 }
 
 TEST_P(ModuleScenarios, AFailureCarriesTheModulesExplanation) {
   ASSERT_TRUE(start_scripted({"prepare=explain"}));
   EXPECT_EQ(
-      run(module->prepare(claim("u1"), soon())).error(),
+      run(module->call(PrepareCall{claim("u1")}, soon())).error(),
       (Error{Code::kFailedPrecondition, "module 'm' cannot prepare: the card in slot 3 is too hot\nopen a window"}));
 }
 
 TEST_P(ModuleScenarios, AFailureWithoutExplanationSaysSo) {
   ASSERT_TRUE(start_scripted({"discover=silent"}));
-  EXPECT_EQ(run(module->discover(soon())).error(),
+  EXPECT_EQ(run(module->call(DiscoverCall{}, soon())).error(),
             (Error{Code::kPermissionDenied,
                    "module 'm' cannot discover: permission denied, and the module does not explain it"}));
 }
 
 TEST_P(ModuleScenarios, AnUnknownStatusIsQuoted) {
   ASSERT_TRUE(start_scripted({"reset=number"}));
-  EXPECT_EQ(run(module->reset_device("dev-0", soon())).error(),
+  EXPECT_EQ(run(module->call(ResetCall{"dev-0"}, soon())).error(),
             (Error{Code::kUnknown, "module 'm' cannot reset: it returned 4711, which is not a status"}));
 }
 
 TEST_P(ModuleScenarios, AnInvalidEditFailsThePrepareEvenIfTheModuleIgnoresIt) {
   ASSERT_TRUE(start_scripted({"prepare=bad-edit"}));
-  EXPECT_EQ(run(module->prepare(claim("u1"), soon())).error(),
+  EXPECT_EQ(run(module->call(PrepareCall{claim("u1")}, soon())).error(),
             (Error{Code::kInternal,
                    "module 'm' cannot prepare: it asks for an invalid edit: environment variable '1BAD' is not a name "
                    "of letters, digits and \"_-.\""}));
@@ -112,17 +112,17 @@ TEST_P(ModuleScenarios, AnInvalidEditFailsThePrepareEvenIfTheModuleIgnoresIt) {
 
 TEST_P(ModuleScenarios, ASinkRefusesUseAfterItsCall) {
   ASSERT_TRUE(start_scripted({"check=late-sink", "check=stranger"}));
-  ASSERT_TRUE(run(module->discover(soon())));
-  ASSERT_TRUE(run(module->prepare(claim("u1"), soon())));
-  EXPECT_TRUE(run(module->check({"dev-0"}, soon())));
-  const auto snapshot = run(module->discover(soon()));
+  ASSERT_TRUE(run(module->call(DiscoverCall{}, soon())));
+  ASSERT_TRUE(run(module->call(PrepareCall{claim("u1")}, soon())));
+  EXPECT_TRUE(run(module->call(CheckCall{{"dev-0"}}, soon())));
+  const auto snapshot = run(module->call(DiscoverCall{}, soon()));
   ASSERT_TRUE(snapshot);
   EXPECT_EQ((*snapshot)->find("late"), nullptr);
 }
 
 TEST_P(ModuleScenarios, HealthAndRescanReachTheCore) {
   ASSERT_TRUE(start_scripted({"check=news"}));
-  ASSERT_TRUE(run(module->check({"dev-0"}, soon())));
+  ASSERT_TRUE(run(module->call(CheckCall{{"dev-0"}}, soon())));
   const auto heard = [&] {
     clock.advance(std::chrono::milliseconds(10));  // between two reports of a module inside the daemon
     return rescans == 1;
@@ -136,7 +136,7 @@ TEST_P(ModuleScenarios, HealthAndRescanReachTheCore) {
 
 TEST_P(ModuleScenarios, EachCauseOfHealthReachesTheCore) {
   ASSERT_TRUE(start_scripted({"check=causes"}));
-  ASSERT_TRUE(run(module->check({"dev-0"}, soon())));
+  ASSERT_TRUE(run(module->call(CheckCall{{"dev-0"}}, soon())));
   const auto heard = [&] {
     clock.advance(std::chrono::milliseconds(10));  // between two reports of a module inside the daemon
     return rescans == 1;
@@ -156,7 +156,7 @@ TEST_P(ModuleScenarios, EachCauseOfHealthReachesTheCore) {
 
 TEST_P(ModuleScenarios, AFloodOfCausesLosesNoBadOne) {
   ASSERT_TRUE(start_scripted({"check=causes-flood"}));
-  ASSERT_TRUE(run(module->check({"dev-0"}, soon())));
+  ASSERT_TRUE(run(module->call(CheckCall{{"dev-0"}}, soon())));
   const auto heard = [&] {
     clock.advance(std::chrono::milliseconds(10));
     return rescans == 1;
@@ -172,46 +172,46 @@ TEST_P(ModuleScenarios, NewOptionsReachTheRunningInstance) {
   const auto values = [&](const std::vector<std::string>& behave) {
     return *checked_options(config("scripted.so", scripted(behave)), module->identity().options);
   };
-  EXPECT_EQ(run(module->configure(values({}), soon())).error().message,
+  EXPECT_EQ(run(module->call(ConfigureCall{values({})}, soon())).error().message,
             "module 'm' cannot configure: the card in slot 3 is too hot\nopen a window");
-  EXPECT_FALSE(run(module->prepare(claim("u1"), soon()))) << "it keeps the old options";
+  EXPECT_FALSE(run(module->call(PrepareCall{claim("u1")}, soon()))) << "it keeps the old options";
   ASSERT_TRUE(start_scripted({"prepare=explain"}));
-  EXPECT_FALSE(run(module->prepare(claim("u1"), soon())));
-  EXPECT_TRUE(run(module->configure(values({}), soon())));
-  EXPECT_TRUE(run(module->prepare(claim("u1"), soon())));
+  EXPECT_FALSE(run(module->call(PrepareCall{claim("u1")}, soon())));
+  EXPECT_TRUE(run(module->call(ConfigureCall{values({})}, soon())));
+  EXPECT_TRUE(run(module->call(PrepareCall{claim("u1")}, soon())));
 }
 
 TEST_P(ModuleScenarios, ReconcilePassesTheLiveClaims) {
   ASSERT_TRUE(start_scripted({"reconcile=tell"}));
-  EXPECT_EQ(run(module->reconcile({claim("u1"), claim("u2")}, soon())).error().message,
+  EXPECT_EQ(run(module->call(ReconcileCall{{claim("u1"), claim("u2")}}, soon())).error().message,
             "module 'm' cannot reconcile: 2 live, first u1");
 }
 
 TEST_P(ModuleScenarios, OptionalFunctionsThatAreMissingAreUnimplementedOrFine) {
   ASSERT_TRUE(start("good.so"));
-  EXPECT_TRUE(run(module->reconcile({claim("u1")}, soon())));
-  EXPECT_EQ(run(module->configure({}, soon())).error(),
+  EXPECT_TRUE(run(module->call(ReconcileCall{{claim("u1")}}, soon())));
+  EXPECT_EQ(run(module->call(ConfigureCall{{}}, soon())).error(),
             (Error{Code::kUnimplemented, "module 'm' cannot configure: it has no cage.configure/1"}));
-  EXPECT_EQ(run(module->choose({"dev-0"}, {}, 1, soon())).error(),
+  EXPECT_EQ(run(module->call(ChooseCall{{"dev-0"}, {}, 1}, soon())).error(),
             (Error{Code::kUnimplemented, "module 'm' cannot choose: it has no cage.preferred/1"}));
-  EXPECT_EQ(run(module->pre_start(claim("u1"), soon())).error(),
+  EXPECT_EQ(run(module->call(PreStartCall{claim("u1")}, soon())).error(),
             (Error{Code::kUnimplemented, "module 'm' cannot pre_start: it has no cage.pre_start/1"}));
-  EXPECT_EQ(run(module->reset_device("dev-0", soon())).error(),
+  EXPECT_EQ(run(module->call(ResetCall{"dev-0"}, soon())).error(),
             (Error{Code::kUnimplemented, "module 'm' cannot reset: it has no cage.reset/1"}));
-  EXPECT_EQ(run(module->check({"dev-0"}, soon())).error().code, Code::kUnimplemented);
-  for (const Status& status : {run(module->quiesce(soon())), run(module->resume(soon()))})
+  EXPECT_EQ(run(module->call(CheckCall{{"dev-0"}}, soon())).error().code, Code::kUnimplemented);
+  for (const Status& status : {run(module->call(QuiesceCall{}, soon())), run(module->call(ResumeCall{}, soon()))})
     EXPECT_EQ(status.error().code, Code::kUnimplemented);
 }
 
 TEST_P(ModuleScenarios, NothingWorksBeforeTheStartOrAfterTheStop) {
   const auto loaded = load(config("scripted.so"));
   ASSERT_TRUE(loaded);
-  EXPECT_EQ(run((*loaded)->discover(soon())).error(),
+  EXPECT_EQ(run((*loaded)->call(DiscoverCall{}, soon())).error(),
             (Error{Code::kFailedPrecondition, "module 'm' cannot discover: it is not started"}));
   ASSERT_TRUE(start_scripted({}));
   EXPECT_TRUE(run(module->stop(soon())));
   EXPECT_TRUE(run(module->stop(soon())));
-  EXPECT_EQ(run(module->prepare(claim("u1"), soon())).error(),
+  EXPECT_EQ(run(module->call(PrepareCall{claim("u1")}, soon())).error(),
             (Error{Code::kFailedPrecondition, "module 'm' cannot prepare: it is stopped"}));
   EXPECT_EQ(run(module->start({}, soon())).error().message, "module 'm' cannot start: it was started before");
 }
@@ -219,7 +219,7 @@ TEST_P(ModuleScenarios, NothingWorksBeforeTheStartOrAfterTheStop) {
 TEST_P(ModuleScenarios, AFailedStartSaysWhyAndIsSafeToStop) {
   EXPECT_EQ(start_scripted({"start=explain"}).error().message,
             "module 'm' cannot start: the card in slot 3 is too hot\nopen a window");
-  EXPECT_EQ(run(module->discover(soon())).error().message, "module 'm' cannot discover: it did not start");
+  EXPECT_EQ(run(module->call(DiscoverCall{}, soon())).error().message, "module 'm' cannot discover: it did not start");
   EXPECT_TRUE(run(module->stop(soon())));
   module.reset();
   EXPECT_EQ(start_scripted({"create=nothing"}).error(),
@@ -237,39 +237,39 @@ TEST_P(ModuleScenarios, AnUndeclaredValueIsZeroAndHarmless) { EXPECT_TRUE(start_
 
 TEST_P(ModuleScenarios, ExceptionsEndAtTheModule) {
   ASSERT_TRUE(start("throwing.so"));
-  EXPECT_EQ(run(module->discover(soon())).error(),
+  EXPECT_EQ(run(module->call(DiscoverCall{}, soon())).error(),
             (Error{Code::kInternal,
                    "module 'm' cannot discover: it threw an exception, none may leave a module [R9]: no driver"}));
-  EXPECT_EQ(run(module->prepare(claim("u1"), soon())).error(),
+  EXPECT_EQ(run(module->call(PrepareCall{claim("u1")}, soon())).error(),
             (Error{Code::kInternal, "module 'm' cannot prepare: it threw an exception, none may leave a module [R9]"}));
   EXPECT_TRUE(run(module->stop(soon())));
 }
 
 TEST_P(ModuleScenarios, ACallFailsAtItsDeadlineAndIsCancelled) {
   ASSERT_TRUE(start_scripted({"prepare=patient"}));
-  const auto prepared = begin(module->prepare(claim("u1"), clock.now() + seconds(3)));
+  const auto prepared = begin(module->call(PrepareCall{claim("u1")}, clock.now() + seconds(3)));
   EXPECT_FALSE(*prepared);
   advance(seconds(3));
   ASSERT_TRUE(*prepared);
   EXPECT_EQ((*prepared)->error(),
             (Error{Code::kDeadlineExceeded, "module 'm' cannot prepare: it did not answer in time"}));
   // The module returned when it was cancelled: the instance still works.
-  EXPECT_TRUE(run(module->discover(soon())));
+  EXPECT_TRUE(run(module->call(DiscoverCall{}, soon())));
   advance(seconds(60));
   EXPECT_FALSE(lost);
 }
 
 TEST_P(ModuleScenarios, NoTimeLeftMeansNoCall) {
   ASSERT_TRUE(start_scripted({}));
-  EXPECT_EQ(run(module->discover(clock.now())).error(),
+  EXPECT_EQ(run(module->call(DiscoverCall{}, clock.now())).error(),
             (Error{Code::kDeadlineExceeded, "module 'm' cannot discover: no time is left for it"}));
 }
 
 TEST_P(ModuleScenarios, AStuckCallLosesTheInstanceAndFailsEverythingElseAtOnce) {
   ASSERT_TRUE(start_scripted({"prepare=hang"}));
-  const auto prepared = begin(module->prepare(claim("u1"), clock.now() + seconds(3)));
-  const auto impatient = begin(module->check({"dev-0"}, clock.now() + seconds(2)));
-  const auto queued = begin(module->discover(clock.now() + seconds(60)));
+  const auto prepared = begin(module->call(PrepareCall{claim("u1")}, clock.now() + seconds(3)));
+  const auto impatient = begin(module->call(CheckCall{{"dev-0"}}, clock.now() + seconds(2)));
+  const auto queued = begin(module->call(DiscoverCall{}, clock.now() + seconds(60)));
   ASSERT_TRUE(is_hanging());
   advance(seconds(3));
   ASSERT_TRUE(*prepared && *impatient);
@@ -287,29 +287,29 @@ TEST_P(ModuleScenarios, AStuckCallLosesTheInstanceAndFailsEverythingElseAtOnce) 
                   : StartsWith("module 'm' was stuck in prepare since 2027-01-15T08:00:00Z: its worker (pid "));
   ASSERT_TRUE(*queued);
   EXPECT_EQ((*queued)->error(), *lost);
-  EXPECT_EQ(run(module->unprepare(claim("u1"), soon())).error(), *lost);
+  EXPECT_EQ(run(module->call(UnprepareCall{claim("u1")}, soon())).error(), *lost);
   EXPECT_EQ(run(module->stop(soon())).error(), *lost);
 }
 
 TEST_P(ModuleScenarios, ALateReturnDoesNotBringAStuckInstanceBack) {
   ASSERT_TRUE(start_scripted({"prepare=hang"}));
-  const auto prepared = begin(module->prepare(claim("u1"), clock.now() + seconds(3)));
+  const auto prepared = begin(module->call(PrepareCall{claim("u1")}, clock.now() + seconds(3)));
   ASSERT_TRUE(is_hanging());
   advance(seconds(3));
   advance(seconds(5));
   ASSERT_TRUE(lost);
   release();
-  EXPECT_EQ(run(module->discover(soon())).error().code, Code::kUnavailable);
+  EXPECT_EQ(run(module->call(DiscoverCall{}, soon())).error().code, Code::kUnavailable);
 }
 
 TEST_P(ModuleScenarios, ACallThatReturnsWithinTheGraceKeepsTheInstance) {
   ASSERT_TRUE(start_scripted({"prepare=hang"}));
-  const auto prepared = begin(module->prepare(claim("u1"), clock.now() + seconds(3)));
+  const auto prepared = begin(module->call(PrepareCall{claim("u1")}, clock.now() + seconds(3)));
   ASSERT_TRUE(is_hanging());
   advance(seconds(3));
   ASSERT_TRUE(*prepared);
   release();
-  EXPECT_TRUE(run(module->discover(soon())));
+  EXPECT_TRUE(run(module->call(DiscoverCall{}, soon())));
   advance(seconds(10));
   EXPECT_FALSE(lost);
 }
@@ -317,7 +317,7 @@ TEST_P(ModuleScenarios, ACallThatReturnsWithinTheGraceKeepsTheInstance) {
 TEST_P(ModuleScenarios, FinishCallsWaitsUntilNoCallIsOpen) {
   ASSERT_TRUE(start_scripted({"prepare=hang"}));
   EXPECT_TRUE(run(module->finish_calls(soon())));
-  const auto prepared = begin(module->prepare(claim("u1"), clock.now() + seconds(60)));
+  const auto prepared = begin(module->call(PrepareCall{claim("u1")}, clock.now() + seconds(60)));
   ASSERT_TRUE(is_hanging());
   const auto too_soon = begin(module->finish_calls(clock.now() + seconds(1)));
   EXPECT_FALSE(*too_soon);
@@ -335,9 +335,9 @@ TEST_P(ModuleScenarios, TellsTheCallThatItIsBusyWith) {
   ASSERT_TRUE(start_scripted({"prepare=hang"}));
   EXPECT_FALSE(module->busy());
   const Instant begun = clock.now(), deadline = begun + seconds(3);
-  const auto prepared = begin(module->prepare(claim("u1"), deadline));
+  const auto prepared = begin(module->call(PrepareCall{claim("u1")}, deadline));
   ASSERT_TRUE(is_hanging());
-  const auto waiting = begin(module->discover(deadline));
+  const auto waiting = begin(module->call(DiscoverCall{}, deadline));
   advance(seconds(4));
   ASSERT_TRUE(*prepared);
   const auto busy = module->busy();
@@ -352,7 +352,7 @@ TEST_P(ModuleScenarios, TellsTheCallThatItIsBusyWith) {
 TEST_P(ModuleScenarios, AHangingModuleCanBeDestroyedWithoutWaiting) {
   ASSERT_TRUE(start_scripted({"discover=hang"}));
   {
-    const auto discovered = begin(module->discover(clock.now() + seconds(3)));
+    const auto discovered = begin(module->call(DiscoverCall{}, clock.now() + seconds(3)));
     ASSERT_TRUE(is_hanging());
     advance(seconds(3));
     ASSERT_TRUE(*discovered);
@@ -363,7 +363,7 @@ TEST_P(ModuleScenarios, AHangingModuleCanBeDestroyedWithoutWaiting) {
 TEST_P(ModuleScenarios, CallsOfManyCallersAreAllAnswered) {
   ASSERT_TRUE(start_scripted({}));
   std::vector<std::shared_ptr<std::optional<Result<PreparedEdits>>>> all;
-  for (int i = 0; i < 200; ++i) all.push_back(begin(module->prepare(claim(fmt::format("u{}", i)), soon())));
+  for (int i = 0; i < 200; ++i) all.push_back(begin(module->call(PrepareCall{claim(fmt::format("u{}", i))}, soon())));
   ASSERT_TRUE(eventually([&] { return std::ranges::all_of(all, [](const auto& one) { return one->has_value(); }); }));
   for (int i = 0; i < 200; ++i) EXPECT_EQ((**all[static_cast<std::size_t>(i)])->state, fmt::format("u{}", i));
 }
@@ -403,18 +403,18 @@ TEST_P(ModuleScenarios, TheMockModuleServesAWholeClaim) {
   modules_dir = built_modules();
   const Status started = start("libcardcage_mock.so", {{"devices", std::vector<std::string>{"gpu:2", "nic:1"}}});
   ASSERT_TRUE(started) << started.error().message;
-  const auto snapshot = run(module->discover(soon()));
+  const auto snapshot = run(module->call(DiscoverCall{}, soon()));
   ASSERT_TRUE(snapshot) << snapshot.error().message;
   ASSERT_THAT((*snapshot)->devices, SizeIs(3));
   ModuleClaim wanted = claim("u1", {(*snapshot)->devices[0].id});
   wanted.allocations[0].values = *resolve_params(module->identity(), "gpu", {});
-  const auto prepared = run(module->prepare(wanted, soon()));
+  const auto prepared = run(module->call(PrepareCall{wanted}, soon()));
   ASSERT_TRUE(prepared) << prepared.error().message;
   EXPECT_FALSE(prepared->allocations[0].empty());
   wanted.state = prepared->state;
   wanted.state_version = prepared->state_version;
-  EXPECT_TRUE(run(module->reconcile({wanted}, soon())));
-  const Status undone = run(module->unprepare(wanted, soon()));
+  EXPECT_TRUE(run(module->call(ReconcileCall{{wanted}}, soon())));
+  const Status undone = run(module->call(UnprepareCall{wanted}, soon()));
   EXPECT_TRUE(undone) << undone.error().message;
   EXPECT_TRUE(run(module->stop(soon())));
 }

@@ -32,7 +32,7 @@ class ParamsScenarios : public ScenarioFixture {
     const auto values = resolve_params(module->identity(), kind, params);
     EXPECT_TRUE(values) << values.error().message;
     wanted.allocations[0].values = values.value_or(OptionValues{});
-    const auto edits = run(module->prepare(wanted, soon()));
+    const auto edits = run(module->call(PrepareCall{wanted}, soon()));
     EXPECT_TRUE(edits) << edits.error().message;
     return edits ? edits->allocations[0].env : std::vector<EnvVar>{};
   }

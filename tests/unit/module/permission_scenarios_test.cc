@@ -25,7 +25,7 @@ class PermissionScenarios : public ScenarioFixture {
     if (!loaded) return std::unexpected(loaded.error());
     module = *loaded;
     if (const Status started = run(module->start(events(), soon())); !started) return std::unexpected(started.error());
-    return run(module->prepare(claim("u1", {"gpu-0"}), soon()));
+    return run(module->call(PrepareCall{claim("u1", {"gpu-0"})}, soon()));
   }
   std::string error() {
     const auto prepared = prepare();
@@ -45,7 +45,7 @@ TEST_P(PermissionScenarios, WhatIsNotListedFailsThePrepareAndNamesTheKey) {
       error(),
       "the module may not give containers the device node '/dev/null': add \"/dev/null\", or a pattern, to the key "
       "device_nodes of its [[module]]");
-  EXPECT_TRUE(run(module->unprepare(claim("u1", {"gpu-0"}), soon()))) << "it can be released";
+  EXPECT_TRUE(run(module->call(UnprepareCall{claim("u1", {"gpu-0"})}, soon()))) << "it can be released";
 }
 
 class ConfinedModule : public PermissionScenarios {};

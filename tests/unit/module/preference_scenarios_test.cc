@@ -12,7 +12,7 @@ class PreferenceScenarios : public ScenarioFixture {
  protected:
   std::string refusal(const std::string& behaviour) {
     EXPECT_TRUE(start_scripted({behaviour}));
-    const auto chosen = run(module->choose({"a", "b", "c"}, {}, 2, soon()));
+    const auto chosen = run(module->call(ChooseCall{{"a", "b", "c"}, {}, 2}, soon()));
     return chosen ? "was taken" : chosen.error().message;
   }
 };
@@ -22,10 +22,10 @@ INSTANTIATE_TEST_SUITE_P(Isolation, PreferenceScenarios, ::testing::Values(Isola
 
 TEST_P(PreferenceScenarios, TheModuleChoosesAmongTheAvailableDevices) {
   ASSERT_TRUE(start_scripted({}));
-  const auto chosen = run(module->choose({"a", "b", "c"}, {"a"}, 2, soon()));
+  const auto chosen = run(module->call(ChooseCall{{"a", "b", "c"}, {"a"}, 2}, soon()));
   ASSERT_TRUE(chosen) << chosen.error().message;
   EXPECT_THAT(*chosen, ElementsAre("a", "c"));
-  EXPECT_THAT(run(module->choose({"a"}, {}, 0, soon())).value(), IsEmpty());
+  EXPECT_THAT(run(module->call(ChooseCall{{"a"}, {}, 0}, soon())).value(), IsEmpty());
 }
 
 TEST_P(PreferenceScenarios, ADeviceThatIsNotAvailableSpoilsTheChoice) {
@@ -53,21 +53,21 @@ TEST_P(PreferenceScenarios, AFailedChoiceCarriesTheModulesExplanation) {
 
 TEST_P(PreferenceScenarios, AChoiceAfterASpoiltOneSucceedsAndAKeptSinkIsRefused) {
   ASSERT_TRUE(start_scripted({"check=late-sink", "check=stranger"}));
-  EXPECT_FALSE(run(module->choose({"a", "a"}, {"b"}, 1, soon())));
-  EXPECT_TRUE(run(module->check({"dev-0"}, soon())));
-  EXPECT_THAT(run(module->choose({"x", "y"}, {}, 1, soon())).value(), ElementsAre("y"));
+  EXPECT_FALSE(run(module->call(ChooseCall{{"a", "a"}, {"b"}, 1}, soon())));
+  EXPECT_TRUE(run(module->call(CheckCall{{"dev-0"}}, soon())));
+  EXPECT_THAT(run(module->call(ChooseCall{{"x", "y"}, {}, 1}, soon())).value(), ElementsAre("y"));
 }
 
 TEST_P(PreferenceScenarios, AChoiceAmongTenThousandDevicesWorks) {
   ASSERT_TRUE(start_scripted({}));
   std::vector<std::string> all;
   for (int i = 0; i < 10'000; ++i) all.push_back(fmt::format("dev-{}", i));
-  EXPECT_EQ(run(module->choose(all, {}, all.size(), soon())).value().size(), all.size());
+  EXPECT_EQ(run(module->call(ChooseCall{all, {}, all.size()}, soon())).value().size(), all.size());
 }
 
 TEST_P(PreferenceScenarios, AChoiceFailsAtItsDeadline) {
   ASSERT_TRUE(start_scripted({"choose=patient"}));
-  const auto chosen = begin(module->choose({"a"}, {}, 1, clock.now() + seconds(2)));
+  const auto chosen = begin(module->call(ChooseCall{{"a"}, {}, 1}, clock.now() + seconds(2)));
   EXPECT_FALSE(*chosen);
   advance(seconds(2));
   ASSERT_TRUE(*chosen);
@@ -80,18 +80,18 @@ TEST_P(PreferenceScenarios, PreStartGetsTheClaimWithItsState) {
   ModuleClaim device = claim("u1");
   device.ref.name_space = device.ref.name = "";
   device.state = "saved";
-  EXPECT_EQ(run(module->pre_start(device, soon())).error(),
+  EXPECT_EQ(run(module->call(PreStartCall{device}, soon())).error(),
             (Error{Code::kAborted, "module 'm' cannot pre_start: dev-0 of u1, names '', state saved, params 0"}));
 }
 
 TEST_P(PreferenceScenarios, PreStartMayBeRepeated) {
   ASSERT_TRUE(start_scripted({}));
-  for (int i = 0; i < 5; ++i) EXPECT_TRUE(run(module->pre_start(claim("u1"), soon())));
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(run(module->call(PreStartCall{claim("u1")}, soon())));
 }
 
 TEST_P(PreferenceScenarios, PreStartFailsAtItsDeadline) {
   ASSERT_TRUE(start_scripted({"pre_start=hang"}));
-  const auto ready = begin(module->pre_start(claim("u1"), clock.now() + seconds(25)));
+  const auto ready = begin(module->call(PreStartCall{claim("u1")}, clock.now() + seconds(25)));
   ASSERT_TRUE(is_hanging());
   advance(seconds(25));
   ASSERT_TRUE(*ready);

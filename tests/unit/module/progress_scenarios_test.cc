@@ -16,7 +16,7 @@ INSTANTIATE_TEST_SUITE_P(Isolation, ProgressScenarios, ::testing::Values(Isolati
 
 TEST_P(ProgressScenarios, TheOwnerOfTheClaimHearsOfIt) {
   ASSERT_TRUE(start("libcardcage_mock.so", {{"prepare_delay", "2s"}}));
-  const auto prepared = begin(module->prepare(claim("u1", {"gpu-0"}), soon()));
+  const auto prepared = begin(module->call(PrepareCall{claim("u1", {"gpu-0"})}, soon()));
   ASSERT_TRUE(eventually([&] { return module->progress("u1").has_value(); }));
   EXPECT_EQ(module->progress("u1")->text, "waiting as told");
   EXPECT_LE(module->progress("u1")->percent.value(), 100u);
@@ -29,7 +29,7 @@ TEST_P(ProgressScenarios, TheOwnerOfTheClaimHearsOfIt) {
 
 TEST_P(ProgressScenarios, ACallThatDoesNotTellHasNone) {
   ASSERT_TRUE(start("libcardcage_mock.so", {{"discover_delay", "300ms"}}));
-  const auto discovered = begin(module->discover(soon()));
+  const auto discovered = begin(module->call(DiscoverCall{}, soon()));
   EXPECT_FALSE(module->busy()->progress);
   ASSERT_TRUE(eventually([&] { return discovered->has_value(); }));
 }

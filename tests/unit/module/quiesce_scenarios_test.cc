@@ -19,19 +19,19 @@ INSTANTIATE_TEST_SUITE_P(Isolation, QuiesceScenarios, ::testing::Values(Isolatio
 TEST_P(QuiesceScenarios, OneDeviceLeavesTheOthersInService) {
   ASSERT_TRUE(start("libcardcage_mock.so", {{"devices", std::vector<std::string>{"gpu:2"}}, {"partitions", 2}}));
   EXPECT_TRUE(module->identity().has_quiesce_device);
-  ASSERT_TRUE(run(module->prepare(claim("before", {"gpu-0"}), soon())));
-  ASSERT_TRUE(run(module->quiesce_device("gpu-0", soon())));
-  EXPECT_TRUE(run(module->quiesce_device("gpu-0", soon()))) << "it may be repeated";
+  ASSERT_TRUE(run(module->call(PrepareCall{claim("before", {"gpu-0"})}, soon())));
+  ASSERT_TRUE(run(module->call(QuiesceDeviceCall{"gpu-0"}, soon())));
+  EXPECT_TRUE(run(module->call(QuiesceDeviceCall{"gpu-0"}, soon()))) << "it may be repeated";
   for (const std::string device : {"gpu-0", "gpu-0-part-0"}) {
-    const auto refused = run(module->prepare(claim("c", {device}), soon()));
+    const auto refused = run(module->call(PrepareCall{claim("c", {device})}, soon()));
     ASSERT_FALSE(refused) << device;
     EXPECT_EQ(refused.error().code, Code::kUnavailable);
     EXPECT_THAT(refused.error().message, HasSubstr("quiesced"));
   }
-  EXPECT_TRUE(run(module->prepare(claim("other", {"gpu-1"}), soon())));
-  EXPECT_TRUE(run(module->unprepare(claim("before", {"gpu-0"}), soon())));
-  ASSERT_TRUE(run(module->resume_device("gpu-0", soon())));
-  EXPECT_TRUE(run(module->prepare(claim("after", {"gpu-0"}), soon())));
+  EXPECT_TRUE(run(module->call(PrepareCall{claim("other", {"gpu-1"})}, soon())));
+  EXPECT_TRUE(run(module->call(UnprepareCall{claim("before", {"gpu-0"})}, soon())));
+  ASSERT_TRUE(run(module->call(ResumeDeviceCall{"gpu-0"}, soon())));
+  EXPECT_TRUE(run(module->call(PrepareCall{claim("after", {"gpu-0"})}, soon())));
 }
 
 TEST_P(QuiesceScenarios, AModuleThatCannotReleaseADeviceSaysWhy) {
@@ -39,15 +39,15 @@ TEST_P(QuiesceScenarios, AModuleThatCannotReleaseADeviceSaysWhy) {
   ASSERT_TRUE(start("libcardcage_mock.so", {{"script_file", script.native()}}));
   std::ofstream(script) << "fail quiesce gpu-0 a process uses it\n" << std::flush;
   Status refused;
-  ASSERT_TRUE(eventually([&] { return !(refused = run(module->quiesce_device("gpu-0", soon()))); }));
+  ASSERT_TRUE(eventually([&] { return !(refused = run(module->call(QuiesceDeviceCall{"gpu-0"}, soon()))); }));
   EXPECT_THAT(refused.error().message, HasSubstr("cannot quiesce a device: device 'gpu-0': a process uses it"));
-  EXPECT_TRUE(run(module->resume_device("gone", soon())));
+  EXPECT_TRUE(run(module->call(ResumeDeviceCall{"gone"}, soon())));
 }
 
 TEST_P(QuiesceScenarios, WithoutTheFamilyItFailsAtOnce) {
   modules_dir = test_modules();
   ASSERT_TRUE(start_scripted({}));
-  const auto refused = run(module->quiesce_device("dev-0", soon()));
+  const auto refused = run(module->call(QuiesceDeviceCall{"dev-0"}, soon()));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kUnimplemented);
   EXPECT_THAT(refused.error().message, HasSubstr("it has no cage.quiesce/1"));

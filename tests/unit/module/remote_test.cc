@@ -82,8 +82,8 @@ INSTANTIATE_TEST_SUITE_P(Isolation, RemoteTest, ::testing::Values(Isolation::kPr
 
 TEST_P(RemoteTest, ACrashLosesTheInstanceAndSaysHowAndWhatWasPrintedLast) {
   ASSERT_TRUE(start_scripted({"prepare=crash"}));
-  const auto prepared = begin(module->prepare(claim("u1"), soon()));
-  const auto queued = begin(module->discover(soon()));
+  const auto prepared = begin(module->call(PrepareCall{claim("u1")}, soon()));
+  const auto queued = begin(module->call(DiscoverCall{}, soon()));
   ASSERT_TRUE(eventually([&] { return prepared->has_value() && queued->has_value(); }));
   ASSERT_TRUE(lost);
   EXPECT_EQ(lost->code, Code::kUnavailable);
@@ -94,27 +94,28 @@ TEST_P(RemoteTest, ACrashLosesTheInstanceAndSaysHowAndWhatWasPrintedLast) {
   EXPECT_EQ(module->last_lines().back().text, "printed: about to read register 0x10");
   EXPECT_EQ((*prepared)->error(), *lost);
   EXPECT_EQ((*queued)->error(), *lost);
-  EXPECT_EQ(run(module->unprepare(claim("u1"), soon())).error(), *lost) << "a lost module never reports success";
+  EXPECT_EQ(run(module->call(UnprepareCall{claim("u1")}, soon())).error(), *lost)
+      << "a lost module never reports success";
   EXPECT_EQ(run(module->stop(soon())).error(), *lost);
 }
 
 TEST_P(RemoteTest, AModuleThatExitsLosesTheInstance) {
   ASSERT_TRUE(start_scripted({"check=exit"}));
-  EXPECT_EQ(run(module->check({"dev-0"}, soon())).error().message,
+  EXPECT_EQ(run(module->call(CheckCall{{"dev-0"}}, soon())).error().message,
             "module 'm' is gone: its worker exited with status 7");
   EXPECT_TRUE(lost);
 }
 
 TEST_P(RemoteTest, TheNextInstanceStartsFresh) {
   ASSERT_TRUE(start_scripted({"check=exit"}));
-  ASSERT_FALSE(run(module->check({"dev-0"}, soon())));
+  ASSERT_FALSE(run(module->call(CheckCall{{"dev-0"}}, soon())));
   ASSERT_TRUE(start_scripted({}));
-  EXPECT_TRUE(run(module->discover(soon())));
+  EXPECT_TRUE(run(module->call(DiscoverCall{}, soon())));
 }
 
 TEST_P(RemoteTest, AStuckWorkerIsKilledAndGone) {
   ASSERT_TRUE(start_scripted({"prepare=hang"}));
-  const auto prepared = begin(module->prepare(claim("u1"), clock.now() + seconds(3)));
+  const auto prepared = begin(module->call(PrepareCall{claim("u1")}, clock.now() + seconds(3)));
   ASSERT_TRUE(is_hanging());
   advance(seconds(3));
   advance(seconds(5));
@@ -139,7 +140,7 @@ TEST_P(RemoteTest, AWorkerHasItsOwnProcessGroupAndFewDescriptorsAndVariables) {
   ::setenv("CARDCAGE_TEST_SECRET", "x", 1);
   ::setenv("CARDCAGE_TEST_RELEASE", "y", 1);
   ASSERT_TRUE(start_scripted({"reset=surroundings"}));
-  EXPECT_EQ(run(module->reset_device("dev-0", soon())).error().message,
+  EXPECT_EQ(run(module->call(ResetCall{"dev-0"}, soon())).error().message,
             "module 'm' cannot reset: 8 descriptors, 3 variables, own group 1");
 }
 
@@ -154,7 +155,7 @@ TEST_P(RemoteTest, TheWorkerIsConfinedAsConfigured) {
   module = *loaded;
   ASSERT_TRUE(run(module->start({}, soon())));
   EXPECT_EQ(
-      run(module->reset_device("dev-0", soon())).error().message,
+      run(module->call(ResetCall{"dev-0"}, soon())).error().message,
       "module 'm' cannot reset: nofile 99, CapEff 0000000000000001, NoNewPrivs 1, Seccomp 2, mount: Operation not "
       "permitted");
 }
@@ -164,7 +165,7 @@ TEST_P(RemoteTest, TheFilterForbidsWaysAroundItAndAllowsThreads) {
   wanted.process.seccomp = true;
   module = load(wanted).value();
   ASSERT_TRUE(run(module->start({}, soon())));
-  EXPECT_EQ(run(module->reset_device("dev-0", soon())).error().message,
+  EXPECT_EQ(run(module->call(ResetCall{"dev-0"}, soon())).error().message,
             "module 'm' cannot reset: EPERM EPERM EPERM EPERM EPERM EPERM EPERM EPERM ENOSYS thread 0");
 }
 
@@ -174,12 +175,12 @@ TEST_P(RemoteTest, AWorkerMayRunAsAnotherUser) {
   wanted.process.user = "nobody";
   module = load(wanted).value();
   ASSERT_TRUE(run(module->start({}, soon())));
-  EXPECT_EQ(run(module->reset_device("dev-0", soon())).error().message,
+  EXPECT_EQ(run(module->call(ResetCall{"dev-0"}, soon())).error().message,
             "module 'm' cannot reset: uid 65534 gid 65534 groups 1, CapEff 0000000000000000, CapBnd 0000000000000000");
   wanted.process.capabilities = {{"CAP_CHOWN"}};
   module = load(wanted).value();
   ASSERT_TRUE(run(module->start({}, soon())));
-  EXPECT_THAT(run(module->reset_device("dev-0", soon())).error().message,
+  EXPECT_THAT(run(module->call(ResetCall{"dev-0"}, soon())).error().message,
               HasSubstr("uid 65534 gid 65534 groups 1, CapEff 0000000000000001, CapBnd 0000000000000001"));
   wanted.process.user = "no-such-user";
   EXPECT_EQ(load(wanted).error().message,
@@ -188,7 +189,7 @@ TEST_P(RemoteTest, AWorkerMayRunAsAnotherUser) {
 
 TEST_P(RemoteTest, ByDefaultAWorkerKeepsItsPrivilegesAndGainsNone) {
   ASSERT_TRUE(start_scripted({"reset=rights"}));
-  EXPECT_THAT(run(module->reset_device("dev-0", soon())).error().message,
+  EXPECT_THAT(run(module->call(ResetCall{"dev-0"}, soon())).error().message,
               AllOf(HasSubstr("NoNewPrivs 1"), HasSubstr("Seccomp 0")));
 }
 
@@ -201,7 +202,7 @@ TEST_P(RemoteTest, ALimitThatCannotBeSetIsAnError) {
 TEST_P(RemoteTest, ALargeSnapshotAndManyLiveClaimsAreSentInParts) {
   modules_dir = built_modules();
   ASSERT_TRUE(start("libcardcage_mock.so", {{"devices", std::vector<std::string>{"gpu:10000"}}}));
-  const auto snapshot = run(module->discover(soon()));
+  const auto snapshot = run(module->call(DiscoverCall{}, soon()));
   ASSERT_TRUE(snapshot) << snapshot.error().message;
   EXPECT_THAT((*snapshot)->devices, SizeIs(10'000));
   std::vector<ModuleClaim> live;
@@ -209,7 +210,7 @@ TEST_P(RemoteTest, ALargeSnapshotAndManyLiveClaimsAreSentInParts) {
     live.push_back(claim(fmt::format("u{}", i), {(*snapshot)->devices[static_cast<std::size_t>(i)].id}));
     live.back().params.push_back({.source = ConfigSource::kClaim, .requests = {}, .json = std::string(100'000, ' ')});
   }
-  const Status reconciled = run(module->reconcile(live, soon()));
+  const Status reconciled = run(module->call(ReconcileCall{live}, soon()));
   EXPECT_TRUE(reconciled) << reconciled.error().message;
 }
 
@@ -217,17 +218,18 @@ TEST_P(RemoteTest, ARequestThatIsTooLargeFailsAlone) {
   ASSERT_TRUE(start_scripted({}));
   ModuleClaim huge = claim("u1");
   huge.params.push_back({.source = ConfigSource::kClaim, .requests = {}, .json = std::string(5u << 20, ' ')});
-  EXPECT_THAT(run(module->prepare(huge, soon())).error().message,
+  EXPECT_THAT(run(module->call(PrepareCall{huge}, soon())).error().message,
               AllOf(HasSubstr("module 'm' cannot prepare"), HasSubstr("larger than the 4 MiB")));
-  EXPECT_TRUE(run(module->prepare(claim("u2"), soon())));
+  EXPECT_TRUE(run(module->call(PrepareCall{claim("u2")}, soon())));
 }
 
 TEST_P(RemoteTest, AReconcileThatIsTooLargeLeavesNoLiveClaimsForTheNext) {
   ASSERT_TRUE(start_scripted({"reconcile=tell"}));
   ModuleClaim huge = claim("u2");
   huge.params.push_back({.source = ConfigSource::kClaim, .requests = {}, .json = std::string(5u << 20, ' ')});
-  EXPECT_THAT(run(module->reconcile({claim("u1"), huge}, soon())).error().message, HasSubstr("larger than the 4 MiB"));
-  EXPECT_EQ(run(module->reconcile({claim("u3")}, soon())).error().message,
+  EXPECT_THAT(run(module->call(ReconcileCall{{claim("u1"), huge}}, soon())).error().message,
+              HasSubstr("larger than the 4 MiB"));
+  EXPECT_EQ(run(module->call(ReconcileCall{{claim("u3")}}, soon())).error().message,
             "module 'm' cannot reconcile: 1 live, first u3");
 }
 
@@ -259,7 +261,7 @@ TEST_P(RemoteTest, AWorkerThatDoesNotAnswerAPingIsKilled) {
   const pid_t worker = newest_child();
   for (int i = 0; i < 5; ++i) {
     advance(seconds(10));
-    ASSERT_TRUE(run(module->discover(soon()))) << "its reply follows the reply to the ping";
+    ASSERT_TRUE(run(module->call(DiscoverCall{}, soon()))) << "its reply follows the reply to the ping";
   }
   ASSERT_FALSE(lost);
   ASSERT_TRUE(stop_process(worker));
@@ -301,7 +303,7 @@ TEST_P(RemoteTest, AWorkerGoesOnOnceTheDebuggerHasLeft) {
   for (int i = 0; i < 3; ++i) advance(seconds(10));
   debugger.detach();
   for (int i = 0; i < 3; ++i) {
-    ASSERT_TRUE(run(module->discover(soon())));
+    ASSERT_TRUE(run(module->call(DiscoverCall{}, soon())));
     advance(seconds(10));
   }
   EXPECT_FALSE(is_killed());
@@ -310,7 +312,7 @@ TEST_P(RemoteTest, AWorkerGoesOnOnceTheDebuggerHasLeft) {
 
 TEST_P(RemoteTest, ALateCallLosesNoInstanceWhileADebuggerHoldsIt) {
   ASSERT_TRUE(start_scripted({"prepare=hang"}));
-  const auto prepared = begin(module->prepare(claim("u1"), clock.now() + seconds(3)));
+  const auto prepared = begin(module->call(PrepareCall{claim("u1")}, clock.now() + seconds(3)));
   ASSERT_TRUE(is_hanging());
   Debugger debugger(newest_child());
   if (!debugger.attach()) GTEST_SKIP() << "may not trace: " << std::strerror(errno);
@@ -334,11 +336,11 @@ TEST_P(RemoteTest, AModuleThatTakesItsTimeLetsPingsAndFurtherCallsThrough) {
   for (int round = 0; round < 3; ++round) {
     std::filesystem::remove(folder / "release");
     std::filesystem::remove(folder / "release.entered");
-    const auto busy = begin(module->check({"dev-0"}, clock.now() + seconds(60)));
+    const auto busy = begin(module->call(CheckCall{{"dev-0"}}, clock.now() + seconds(60)));
     ASSERT_TRUE(is_hanging());
     std::vector<std::shared_ptr<std::optional<Status>>> queued;
     for (int ping = 0; ping < 3; ++ping) {
-      queued.push_back(begin(module->unprepare(claim(std::to_string(ping)), clock.now() + seconds(60))));
+      queued.push_back(begin(module->call(UnprepareCall{claim(std::to_string(ping))}, clock.now() + seconds(60))));
       advance(seconds(10));
       const auto answered = std::chrono::steady_clock::now() + std::chrono::milliseconds(30);
       ASSERT_TRUE(eventually([&] { return std::chrono::steady_clock::now() > answered; }));
@@ -349,7 +351,7 @@ TEST_P(RemoteTest, AModuleThatTakesItsTimeLetsPingsAndFurtherCallsThrough) {
     ASSERT_TRUE(eventually([&] { return queued.back()->has_value(); }));
     for (const auto& one : queued) EXPECT_TRUE(**one) << (**one).error().message;
     EXPECT_TRUE(**busy);
-    ASSERT_TRUE(run(module->discover(soon()))) << "the module's thread reads again";
+    ASSERT_TRUE(run(module->call(DiscoverCall{}, soon()))) << "the module's thread reads again";
   }
 }
 
@@ -361,10 +363,10 @@ TEST_P(RemoteTest, ADaemonThatWasHeldUpDoesNotKillItsWorker) {
   advance(seconds(60));
   EXPECT_FALSE(lost);
   ASSERT_EQ(::kill(worker, SIGCONT), 0);
-  EXPECT_TRUE(run(module->discover(soon())));
+  EXPECT_TRUE(run(module->call(DiscoverCall{}, soon())));
   for (int i = 0; i < 3; ++i) {
     advance(seconds(10));
-    EXPECT_TRUE(run(module->discover(soon())));
+    EXPECT_TRUE(run(module->call(DiscoverCall{}, soon())));
   }
   EXPECT_FALSE(lost);
 }

@@ -12,8 +12,8 @@ using ::testing::Pair;
 
 class ReportScenarios : public ScenarioFixture {
  protected:
-  Result<MetricSamplesPtr> samples() { return run(module->collect_metrics(soon())); }
-  Result<NodeLabels> labels() { return run(module->collect_labels(soon())); }
+  Result<MetricSamplesPtr> samples() { return run(module->call(CollectMetricsCall{}, soon())); }
+  Result<NodeLabels> labels() { return run(module->call(CollectLabelsCall{}, soon())); }
 };
 
 INSTANTIATE_TEST_SUITE_P(Isolation, ReportScenarios, ::testing::Values(Isolation::kInProcess, Isolation::kProcess),
@@ -56,7 +56,7 @@ TEST_P(ReportScenarios, AFloodIsBounded) {
   EXPECT_EQ((*collected)->samples.size(), kMaxSamples);
   EXPECT_EQ((*collected)->left_out.count, 300'003 - kMaxSamples);
   EXPECT_THAT((*collected)->left_out.first, HasSubstr("a collection has at most 50000 samples and 8 MiB of text"));
-  EXPECT_TRUE(run(module->check({"dev-0"}, soon())));
+  EXPECT_TRUE(run(module->call(CheckCall{{"dev-0"}}, soon())));
 }
 
 TEST_P(ReportScenarios, AFailedCollectionSaysWhy) {
@@ -71,14 +71,14 @@ TEST_P(ReportScenarios, AKeptSinkIsRefused) {
   ASSERT_TRUE(start_scripted({"check=late-sink", "check=stranger"}));
   ASSERT_TRUE(samples());
   ASSERT_TRUE(labels());
-  EXPECT_TRUE(run(module->check({"dev-0"}, soon())));
+  EXPECT_TRUE(run(module->call(CheckCall{{"dev-0"}}, soon())));
   EXPECT_THAT(samples().value()->samples, ElementsAre(kOwn, kFan, kOther));
   EXPECT_THAT(labels().value().values, ElementsAre(Pair("example.com/driver", "1.2")));
 }
 
 TEST_P(ReportScenarios, ACollectionThatHangsFailsAtItsDeadlineAndLosesTheInstance) {
   ASSERT_TRUE(start_scripted({"metrics=hang"}));
-  const auto collected = begin(module->collect_metrics(clock.now() + seconds(2)));
+  const auto collected = begin(module->call(CollectMetricsCall{}, clock.now() + seconds(2)));
   ASSERT_TRUE(is_hanging());
   advance(seconds(2));
   ASSERT_TRUE(*collected);
@@ -127,7 +127,7 @@ class WorkerReportTest : public ModuleFixture {
 
 TEST_F(WorkerReportTest, AWorkerThatDiesInACollectionIsLost) {
   ASSERT_TRUE(start_scripted({"metrics=crash"}));
-  const auto collected = run(module->collect_metrics(soon()));
+  const auto collected = run(module->call(CollectMetricsCall{}, soon()));
   ASSERT_FALSE(collected);
   EXPECT_THAT(collected.error().message, HasSubstr("killed by signal 11"));
   EXPECT_TRUE(lost);

@@ -51,9 +51,9 @@ class ServiceScenarios : public ScenarioFixture {
     return run(module->start(events(), soon()));
   }
   Result<PreparedEdits> prepare(const std::string& uid = "u1") {
-    return finish(module->prepare(claim(uid, {uid == "u1" ? "gpu-0" : "gpu-1"}), later()));
+    return finish(module->call(PrepareCall{claim(uid, {uid == "u1" ? "gpu-0" : "gpu-1"})}, later()));
   }
-  Status unprepare() { return finish(module->unprepare(claim("u1", {"gpu-0"}), later())); }
+  Status unprepare() { return finish(module->call(UnprepareCall{claim("u1", {"gpu-0"})}, later())); }
   std::string error_of_prepare() {
     const auto prepared = prepare();
     return prepared ? "it was prepared" : prepared.error().message;

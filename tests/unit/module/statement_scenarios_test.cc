@@ -15,7 +15,7 @@ class StatementScenarios : public ModuleFixture, public ::testing::WithParamInte
   StatementScenarios() : ModuleFixture(GetParam()) { modules_dir = built_modules(); }
   Result<PreparedEdits> prepare_with(std::vector<std::string> statements) {
     EXPECT_TRUE(start("libcardcage_mock.so", {{"statements", std::move(statements)}}));
-    return run(module->prepare(claim("u1", {"gpu-0", "gpu-1"}), soon()));
+    return run(module->call(PrepareCall{claim("u1", {"gpu-0", "gpu-1"})}, soon()));
   }
 };
 

@@ -26,8 +26,8 @@ class WatchScenarios : public ScenarioFixture {
     if (auto started = run(module->start(told(), soon())); !started) return started;
     return order("pipe");
   }
-  Status order(const std::string& what) { return run(module->reset_device(what, soon())); }
-  Status deliver(EventBatch batch) { return run(module->deliver_events(std::move(batch), soon())); }
+  Status order(const std::string& what) { return run(module->call(ResetCall{what}, soon())); }
+  Status deliver(EventBatch batch) { return run(module->call(EventsCall{std::move(batch)}, soon())); }
   static EventBatch of_descriptor(std::int32_t descriptor) {
     return {.events = {{.type = EventType::kDescriptor, .time = {}, .text = {}, .descriptor = descriptor}}};
   }
@@ -71,7 +71,7 @@ TEST_P(WatchScenarios, AModuleWithoutTheFamilyIsNotCalled) {
 TEST_P(WatchScenarios, ACallThatNeverReturnsLosesTheInstance) {
   ASSERT_TRUE(start_watcher("hang"));
   const EventBatch batch{.events = {}, .lost = true};
-  const auto delivered = begin(module->deliver_events(batch, clock.now() + seconds(2)));
+  const auto delivered = begin(module->call(EventsCall{batch}, clock.now() + seconds(2)));
   ASSERT_TRUE(is_hanging());
   advance(seconds(2));
   ASSERT_TRUE(*delivered);

@@ -29,7 +29,7 @@ class WriteFixture : public ScenarioFixture {
     return run(module->start(events(), soon()));
   }
   Result<PreparedEdits> prepare(const std::string& device = "gpu-0") {
-    return run(module->prepare(claim("u-" + device, {device}), soon()));
+    return run(module->call(PrepareCall{claim("u-" + device, {device})}, soon()));
   }
   std::string failure() {
     const auto prepared = prepare();

@@ -110,7 +110,7 @@ TEST_P(WriteScenarios, DataThatDoesNotExistIsNamed) {
 TEST_P(WriteScenarios, AWriteThatWaitsIsStoppedAtItsLimit) {
   ASSERT_EQ(::mkfifo(here("pipe").c_str(), 0600), 0);
   ASSERT_TRUE(start_with({"file " + here("pipe") + " 1"}, {all_here()}, {{"write_limit", "5s"}}));
-  const auto prepared = begin(module->prepare(claim("u1", {"gpu-0"}), soon()));
+  const auto prepared = begin(module->call(PrepareCall{claim("u1", {"gpu-0"})}, soon()));
   ASSERT_TRUE(eventually([] { return accesses() == 1; }));
   EXPECT_FALSE(prepared->has_value());
   advance(seconds(5));
@@ -141,12 +141,12 @@ class SysfsScenarios : public WriteScenarios {
   std::vector<std::string> all_functions() const {
     return {(sysfs.function("*") / "reset").native(), (sysfs.function("*") / "driver_override").native()};
   }
-  Status unprepare() { return run(module->unprepare(claim("u-gpu-0", {"gpu-0"}), soon())); }
+  Status unprepare() { return run(module->call(UnprepareCall{claim("u-gpu-0", {"gpu-0"})}, soon())); }
   // Prepares gpu-0 with a write that the kernel does not finish.
   void get_stuck() {
     sysfs.hold("reset");
     ASSERT_TRUE(start_with({reset()}, all_functions(), {{"write_limit", "5s"}}));
-    const auto prepared = begin(module->prepare(claim("u1", {"gpu-0"}), soon()));
+    const auto prepared = begin(module->call(PrepareCall{claim("u1", {"gpu-0"})}, soon()));
     ASSERT_TRUE(eventually([&] { return sysfs.holds(); }));
     advance(seconds(5));
     advance(seconds(2));
@@ -323,7 +323,7 @@ INSTANTIATE_TEST_SUITE_P(Isolation, SysfsInWorker, ::testing::Values(Isolation::
 TEST_P(SysfsInWorker, AWriteThatOutlivesItsWorkerMakesTheDeviceStuck) {
   sysfs.hold("reset");
   ASSERT_TRUE(start_with({reset()}, all_functions()));
-  const auto prepared = begin(module->prepare(claim("u1", {"gpu-0"}), soon()));
+  const auto prepared = begin(module->call(PrepareCall{claim("u1", {"gpu-0"})}, soon()));
   ASSERT_TRUE(eventually([&] { return sysfs.holds(); }));
   for (const pid_t worker : proc::workers(::getpid())) ::kill(worker, SIGKILL);
   EXPECT_TRUE(eventually([&] { return lost.has_value(); }));

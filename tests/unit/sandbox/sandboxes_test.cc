@@ -94,7 +94,7 @@ TEST_F(SandboxesTest, AfterARestartDevicesStillComeBack) {
   let_the_ledger_write();
   start();
   run(sandboxes().stop(sandbox()));
-  EXPECT_EQ(nics->count(Verb::kDetach), 1);
+  EXPECT_EQ(nics->count<DetachCall>(), 1);
   EXPECT_THAT(attached(), IsEmpty());
 }
 
@@ -122,7 +122,7 @@ TEST_F(SandboxesTest, AnotherSandboxWithTheNumberOfTheNamespaceKeepsTheDevices) 
   RuntimeSandbox other = sandbox();
   other.id = "sandbox-2";
   run(sandboxes().stop(other));
-  EXPECT_EQ(nics->count(Verb::kDetach), 0);
+  EXPECT_EQ(nics->count<DetachCall>(), 0);
   EXPECT_THAT(attached(), SizeIs(1));
 }
 
@@ -134,7 +134,7 @@ TEST_F(SandboxesTest, DevicesThatAnEarlierVersionAttachedComeBack) {
   made->keep({sandbox()});
   EXPECT_THAT(attached(), SizeIs(1));
   run(sandboxes().stop(sandbox()));
-  EXPECT_EQ(nics->count(Verb::kDetach), 1);
+  EXPECT_EQ(nics->count<DetachCall>(), 1);
   EXPECT_THAT(attached(), IsEmpty());
 }
 
@@ -148,7 +148,7 @@ TEST_F(SandboxesTest, AModuleThatMovesNothingAnyMoreLetsNoContainerIn) {
 
 TEST_F(SandboxesTest, AContainerIsLetInOnceItsDevicesAreThere) {
   prepare_for_pod("1", "nic-0");
-  nics->fail(Verb::kAttach, {Code::kUnavailable, "no card"});
+  nics->fail<AttachCall>({Code::kUnavailable, "no card"});
   const Status refused = run(sandboxes().admit(request("1"), its_namespace()));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message, "claim team/claim-1: no card");
@@ -172,7 +172,7 @@ TEST_F(SandboxesTest, APodWithTheNetworkOfTheNodeGetsNoDevice) {
   RuntimeSandbox on_node = sandbox();
   on_node.pod.network_namespace.clear();
   EXPECT_THAT(text_of(run(sandboxes().start(on_node))), HasSubstr("leave hostNetwork out"));
-  EXPECT_EQ(nics->count(Verb::kAttach), 0);
+  EXPECT_EQ(nics->count<AttachCall>(), 0);
 }
 
 TEST_F(SandboxesTest, PodsWithoutSuchClaimsAreNotLookedAt) {
@@ -196,23 +196,23 @@ TEST_F(SandboxesTest, WhatIsNoNetworkNamespaceIsRefused) {
 
 TEST_F(SandboxesTest, AnAttachWaitsForAnUnprepareAndThenFindsNoClaim) {
   prepare_for_pod("1", "nic-0");
-  nics->block(Verb::kUnprepare);
+  nics->block<UnprepareCall>();
   const auto unprepared = begin(preparer->unprepare(ref_of("1"), soon()));
   settle();
   const auto let_in = begin(sandboxes().admit(request("1"), its_namespace()));
   settle();
-  EXPECT_EQ(nics->count(Verb::kAttach), 0);
-  nics->unblock(Verb::kUnprepare);
+  EXPECT_EQ(nics->count<AttachCall>(), 0);
+  nics->unblock<UnprepareCall>();
   ASSERT_TRUE(until([&] { return unprepared->has_value() && let_in->has_value(); }));
   EXPECT_TRUE(**unprepared);
   EXPECT_FALSE(**let_in);
-  EXPECT_EQ(nics->count(Verb::kAttach), 0);
+  EXPECT_EQ(nics->count<AttachCall>(), 0);
 }
 
 TEST_F(SandboxesTest, AStopBehindAnUnprepareTakesNothingFromTheNextClaim) {
   prepare_for_pod("1", "nic-0");
   ASSERT_TRUE(run(sandboxes().start(sandbox())));
-  nics->block(Verb::kUnprepare);
+  nics->block<UnprepareCall>();
   const auto unprepared = begin(preparer->unprepare(ref_of("1"), soon()));
   settle();
   const auto stopped = begin([](Sandboxes& inner, RuntimeSandbox stopping) -> Task<bool> {
@@ -220,16 +220,16 @@ TEST_F(SandboxesTest, AStopBehindAnUnprepareTakesNothingFromTheNextClaim) {
     co_return true;
   }(sandboxes(), sandbox()));
   settle();
-  nics->unblock(Verb::kUnprepare);
+  nics->unblock<UnprepareCall>();
   ASSERT_TRUE(until([&] { return unprepared->has_value() && stopped->has_value(); }));
   EXPECT_TRUE(**unprepared);
-  EXPECT_EQ(nics->count(Verb::kDetach), 0);
+  EXPECT_EQ(nics->count<DetachCall>(), 0);
 }
 
 TEST_F(SandboxesTest, AStopThatWaitedForItsTurnDetachesWhatIsAttachedThen) {
   prepare_for_pod("1", "nic-0");
   ASSERT_TRUE(run(sandboxes().start(sandbox())));
-  nics->block(Verb::kAttach);
+  nics->block<AttachCall>();
   Sandboxes& ours = sandboxes();
   const auto let_in = begin(ours.admit(request("1"), its_namespace()));
   settle();
@@ -238,16 +238,16 @@ TEST_F(SandboxesTest, AStopThatWaitedForItsTurnDetachesWhatIsAttachedThen) {
     co_return true;
   }(ours, sandbox()));
   settle();
-  EXPECT_EQ(nics->count(Verb::kDetach), 0);
-  nics->unblock(Verb::kAttach);
+  EXPECT_EQ(nics->count<DetachCall>(), 0);
+  nics->unblock<AttachCall>();
   ASSERT_TRUE(until([&] { return let_in->has_value() && stopped->has_value(); }));
-  EXPECT_EQ(nics->count(Verb::kDetach), 1);
+  EXPECT_EQ(nics->count<DetachCall>(), 1);
   EXPECT_THAT(attached(), IsEmpty());
 }
 
 TEST_F(SandboxesTest, AStartThatWaitedForItsTurnAttachesNothingOfAnotherPod) {
   prepare_for_pod("1", "nic-0");
-  nics->block(Verb::kAttach);
+  nics->block<AttachCall>();
   Sandboxes& ours = sandboxes();
   const auto let_in = begin(ours.admit(request("1"), its_namespace()));
   settle();
@@ -258,25 +258,25 @@ TEST_F(SandboxesTest, AStartThatWaitedForItsTurnAttachesNothingOfAnotherPod) {
   const auto prepared = begin(preparer->prepare(ref_of("1"), soon()));
   const auto started = begin(ours.start(sandbox()));
   settle();
-  nics->unblock(Verb::kAttach);
+  nics->unblock<AttachCall>();
   ASSERT_TRUE(until([&] { return let_in->has_value() && prepared->has_value() && started->has_value(); }));
   EXPECT_TRUE(**unprepared && **prepared);
   EXPECT_THAT(text_of(**started), HasSubstr("for another pod meanwhile"));
-  EXPECT_EQ(nics->count(Verb::kAttach), 1);
+  EXPECT_EQ(nics->count<AttachCall>(), 1);
 }
 
 TEST_F(SandboxesTest, TwoContainersThatStartTogetherAttachOneAfterTheOther) {
   prepare_for_pod("1", "nic-0");
-  nics->block(Verb::kAttach);
+  nics->block<AttachCall>();
   Sandboxes& ours = sandboxes();
   const auto first = begin(ours.admit(request("1"), its_namespace()));
   const auto second = begin(ours.admit(request("1"), its_namespace()));
   settle();
-  EXPECT_EQ(nics->count(Verb::kAttach), 1);
-  nics->unblock(Verb::kAttach);
+  EXPECT_EQ(nics->count<AttachCall>(), 1);
+  nics->unblock<AttachCall>();
   ASSERT_TRUE(until([&] { return first->has_value() && second->has_value(); }));
   EXPECT_TRUE(**first && **second);
-  EXPECT_EQ(nics->count(Verb::kAttach), 2);
+  EXPECT_EQ(nics->count<AttachCall>(), 2);
 }
 
 }  // namespace

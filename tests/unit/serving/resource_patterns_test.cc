@@ -201,7 +201,7 @@ TEST_F(ResourcePatternsTest, OtherRulesWithdrawTheNamesAndGiveNewOnes) {
 
 // After a start of the daemon the kubelet must keep count of the devices that pods have, whatever the module does.
 TEST_F(ResourcePatternsTest, NamesThatPodsHoldDevicesOfNeedNoDevice) {
-  module->fail(FakeModule::Verb::kStart, {Code::kUnavailable, "no power"}, 100);
+  module->fail<StartCall>({Code::kUnavailable, "no power"}, 100);
   serve({rule(kPattern, "mig"), rule("example.com/rest-{profile}")},
         {{"fake", {kSmall, "example.com/gone"}}, {"other", {"example.com/mig-2g"}}});
   EXPECT_THAT(names(), ElementsAre(kSmall));

@@ -5,7 +5,6 @@ namespace cardcage {
 namespace {
 
 using ::testing::HasSubstr;
-using Verb = FakeModule::Verb;
 using Call = FakeModule::Call;
 using namespace std::chrono_literals;
 
@@ -31,8 +30,8 @@ class DeviceQuiesceTest : public SupervisorFixture {
 
 TEST_F(DeviceQuiesceTest, OnlyTheDeviceAndItsPartitionsAreUnavailable) {
   ASSERT_TRUE(quiesce());
-  EXPECT_THAT(module->calls, ::testing::Contains(Call{Verb::kQuiesceDevice, "GPU-0"}));
-  EXPECT_EQ(module->count(Verb::kQuiesce), 0);
+  EXPECT_THAT(module->calls, ::testing::Contains(Call{QuiesceDeviceCall::kName, "GPU-0"}));
+  EXPECT_EQ(module->count<QuiesceCall>(), 0);
   EXPECT_EQ(supervisor.state(), ModuleState::kReady);
   EXPECT_TRUE(supervisor.module());
   for (const std::size_t index : {0u, 1u}) {
@@ -45,38 +44,38 @@ TEST_F(DeviceQuiesceTest, OnlyTheDeviceAndItsPartitionsAreUnavailable) {
   EXPECT_EQ(supervisor.why_withheld(supervisor.snapshot()->devices[2]), "");
   EXPECT_THAT(supervisor.warning(), HasSubstr(std::string(kDeviceQuiesced).substr(3)));
   EXPECT_TRUE(quiesce("GPU-0")) << "a repeat is executed, also by id";
-  EXPECT_EQ(module->count(Verb::kQuiesceDevice), 2);
+  EXPECT_EQ(module->count<QuiesceDeviceCall>(), 2);
 
   ASSERT_TRUE(resume());
-  EXPECT_THAT(module->calls, ::testing::Contains(Call{Verb::kResumeDevice, "GPU-0"}));
+  EXPECT_THAT(module->calls, ::testing::Contains(Call{ResumeDeviceCall::kName, "GPU-0"}));
   EXPECT_EQ(health(0).state, HealthState::kHealthy);
   EXPECT_EQ(supervisor.warning(), "");
-  const int discovered = module->count(Verb::kDiscover);
+  const int discovered = module->count<DiscoverCall>();
   clock.advance(1s);
   settle();
-  EXPECT_EQ(module->count(Verb::kDiscover), discovered + 1) << "resume is followed by discover [R12]";
+  EXPECT_EQ(module->count<DiscoverCall>(), discovered + 1) << "resume is followed by discover [R12]";
 }
 
 TEST_F(DeviceQuiesceTest, AQuiescedDeviceIsNotChecked) {
   ASSERT_TRUE(quiesce());
   clock.advance(30s);
   settle();
-  EXPECT_THAT(module->calls, ::testing::Contains(Call{Verb::kCheck, "GPU-1"}));
-  EXPECT_THAT(module->calls, ::testing::Not(::testing::Contains(Call{Verb::kCheck, "GPU-0"})));
+  EXPECT_THAT(module->calls, ::testing::Contains(Call{CheckCall::kName, "GPU-1"}));
+  EXPECT_THAT(module->calls, ::testing::Not(::testing::Contains(Call{CheckCall::kName, "GPU-0"})));
 }
 
 TEST_F(DeviceQuiesceTest, ADeviceThatCannotBeReleasedIsTakenBack) {
-  module->fail(Verb::kQuiesceDevice, Error{Code::kInternal, "a process uses it"});
+  module->fail<QuiesceDeviceCall>(Error{Code::kInternal, "a process uses it"});
   const Status quiesced = quiesce();
   ASSERT_FALSE(quiesced);
   EXPECT_EQ(quiesced.error().message, "device 'gpu-0' is not quiesced, nothing changed: a process uses it");
-  EXPECT_EQ(module->count(Verb::kResumeDevice), 1);
+  EXPECT_EQ(module->count<ResumeDeviceCall>(), 1);
   EXPECT_EQ(health(0).state, HealthState::kHealthy);
 }
 
 TEST_F(DeviceQuiesceTest, ADeviceThatIsNeitherReleasedNorTakenBackStaysQuiesced) {
-  module->fail(Verb::kQuiesceDevice, Error{Code::kInternal, "a process uses it"});
-  module->fail(Verb::kResumeDevice, Error{Code::kInternal, "the bus is off"});
+  module->fail<QuiesceDeviceCall>(Error{Code::kInternal, "a process uses it"});
+  module->fail<ResumeDeviceCall>(Error{Code::kInternal, "the bus is off"});
   EXPECT_EQ(quiesce().error().message,
             "device 'gpu-0' is not released and stays quiesced (the bus is off): a process uses it");
   EXPECT_EQ(health(0).reason, "Quiesced");
@@ -84,11 +83,11 @@ TEST_F(DeviceQuiesceTest, ADeviceThatIsNeitherReleasedNorTakenBackStaysQuiesced)
 }
 
 TEST_F(DeviceQuiesceTest, AnInstanceThatIsLostMeanwhileHasReleasedNothingForSure) {
-  module->block(Verb::kQuiesceDevice);
+  module->block<QuiesceDeviceCall>();
   const auto done = order_device(ModuleVerb::kQuiesce, "gpu-0");
   module->events.lost(Error{Code::kUnavailable, "killed by signal 9"});
-  module->fail(Verb::kQuiesceDevice, Error{Code::kUnavailable, "killed by signal 9"});
-  module->unblock(Verb::kQuiesceDevice);
+  module->fail<QuiesceDeviceCall>(Error{Code::kUnavailable, "killed by signal 9"});
+  module->unblock<QuiesceDeviceCall>();
   settle();
   ASSERT_TRUE(*done);
   EXPECT_EQ((*done)->error().message,
@@ -98,15 +97,15 @@ TEST_F(DeviceQuiesceTest, AnInstanceThatIsLostMeanwhileHasReleasedNothingForSure
 
 TEST_F(DeviceQuiesceTest, AFailedQuiesceOfTheWholeModuleDoesNotTakeTheDeviceBack) {
   ASSERT_TRUE(quiesce());
-  module->fail(Verb::kQuiesce, Error{Code::kInternal, "gpu-1 is busy"});
+  module->fail<QuiesceCall>(Error{Code::kInternal, "gpu-1 is busy"});
   ASSERT_FALSE(**order(ModuleVerb::kQuiesce));
-  EXPECT_EQ(module->count(Verb::kResume), 1);
-  EXPECT_EQ(module->calls.back(), (Call{Verb::kQuiesceDevice, "GPU-0"}));
+  EXPECT_EQ(module->count<ResumeCall>(), 1);
+  EXPECT_EQ(module->calls.back(), (Call{QuiesceDeviceCall::kName, "GPU-0"}));
 }
 
 TEST_F(DeviceQuiesceTest, ADeviceThatCannotBeTakenBackStaysQuiesced) {
   ASSERT_TRUE(quiesce());
-  module->fail(Verb::kResumeDevice, Error{Code::kInternal, "it is bound to vfio-pci"});
+  module->fail<ResumeDeviceCall>(Error{Code::kInternal, "it is bound to vfio-pci"});
   const Status resumed = resume();
   ASSERT_FALSE(resumed);
   EXPECT_EQ(resumed.error().message, "device 'gpu-0' stays quiesced: it is bound to vfio-pci");
@@ -118,8 +117,8 @@ TEST_F(DeviceQuiesceTest, ANewInstanceIsToldBeforeOthersCallIt) {
   ASSERT_TRUE(quiesce());
   module->calls.clear();
   ASSERT_TRUE(**order(ModuleVerb::kRestart));
-  const auto told = std::ranges::find(module->calls, Call{Verb::kQuiesceDevice, "GPU-0"});
-  const auto reconciled = std::ranges::find(module->calls, Verb::kReconcile, &Call::verb);
+  const auto told = std::ranges::find(module->calls, Call{QuiesceDeviceCall::kName, "GPU-0"});
+  const auto reconciled = std::ranges::find(module->calls, ReconcileCall::kName, &Call::name);
   ASSERT_NE(reconciled, module->calls.end());
   EXPECT_LT(told, reconciled);
   EXPECT_EQ(health(0).reason, "Quiesced");
@@ -127,7 +126,7 @@ TEST_F(DeviceQuiesceTest, ANewInstanceIsToldBeforeOthersCallIt) {
   ASSERT_TRUE(**order(ModuleVerb::kQuiesce));
   EXPECT_THAT(resume().error().message, HasSubstr("'cagectl module resume fake' comes first"));
   ASSERT_TRUE(**order(ModuleVerb::kResume));
-  EXPECT_EQ(module->count(Verb::kQuiesceDevice), 2);
+  EXPECT_EQ(module->count<QuiesceDeviceCall>(), 2);
   EXPECT_TRUE(resume());
 }
 
@@ -140,7 +139,7 @@ TEST_F(DeviceQuiesceTest, AReplacementIsToldBeforeItTakesOver) {
   module = next;
   supervisor.renew();
   settle();
-  EXPECT_EQ(next->count(Verb::kQuiesceDevice), 1);
+  EXPECT_EQ(next->count<QuiesceDeviceCall>(), 1);
   EXPECT_EQ(supervisor.module().value(), next);
 }
 
@@ -165,11 +164,11 @@ TEST_F(DeviceQuiesceTest, AMarkOutlivesTheDaemon) {
 }
 
 TEST_F(DeviceQuiesceTest, WithoutAnInstanceOnlyTheMarkChanges) {
-  module->fail(Verb::kStart, Error{Code::kUnavailable, "no driver loaded"}, 2);
+  module->fail<StartCall>(Error{Code::kUnavailable, "no driver loaded"}, 2);
   ASSERT_FALSE(**order(ModuleVerb::kRestart));
   ASSERT_EQ(supervisor.state(), ModuleState::kBackingOff);
   EXPECT_TRUE(quiesce());
-  EXPECT_EQ(module->count(Verb::kQuiesceDevice), 0);
+  EXPECT_EQ(module->count<QuiesceDeviceCall>(), 0);
   EXPECT_TRUE(resume());
   EXPECT_TRUE(marks.of_devices("fake").empty());
 }
@@ -187,13 +186,13 @@ TEST_F(DeviceQuiesceTest, CommandsThatMakeNoSenseAreRefused) {
 }
 
 TEST_F(DeviceQuiesceTest, ACallThatDoesNotEndIsReportedAtItsDeadline) {
-  module->block(Verb::kQuiesceDevice);
+  module->block<QuiesceDeviceCall>();
   const auto first = order_device(ModuleVerb::kQuiesce, "gpu-0");
   const auto second = order(ModuleVerb::kRestart);
   ASSERT_TRUE(*second);
   EXPECT_EQ((*second)->error().message,
             "device 'gpu-0' of module 'fake' is being quiesced; try again when that is done");
-  module->unblock(Verb::kQuiesceDevice);
+  module->unblock<QuiesceDeviceCall>();
   settle();
   ASSERT_TRUE(*first);
   EXPECT_TRUE(**first);

@@ -6,7 +6,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-using Verb = FakeModule::Verb;
 using namespace std::chrono_literals;
 
 constexpr const char* kModuleQuiesced =
@@ -32,8 +31,8 @@ class QuiesceTest : public SupervisorFixture {
 TEST_F(QuiesceTest, AQuiescedModuleIsNotUsableUntilItIsResumed) {
   make_ready();
   quiesce();
-  EXPECT_EQ(module->count(Verb::kQuiesce), 1);
-  EXPECT_EQ(module->count(Verb::kStop), 0);
+  EXPECT_EQ(module->count<QuiesceCall>(), 1);
+  EXPECT_EQ(module->count<StopCall>(), 0);
   EXPECT_EQ(supervisor.module().error(), (Error{Code::kUnavailable, kModuleQuiesced}));
   const Health health = supervisor.health(device()).health;
   EXPECT_EQ(health.state, HealthState::kUnknown);
@@ -49,8 +48,8 @@ TEST_F(QuiesceTest, AQuiescedModuleIsNotUsableUntilItIsResumed) {
   EXPECT_EQ(supervisor.health(device()).health.state, HealthState::kHealthy);
   ASSERT_TRUE(supervisor.module());
   EXPECT_EQ(loads, 1) << "the same instance";
-  EXPECT_EQ(module->count(Verb::kResume), 1);
-  EXPECT_EQ(module->count(Verb::kDiscover), 2);
+  EXPECT_EQ(module->count<ResumeCall>(), 1);
+  EXPECT_EQ(module->count<DiscoverCall>(), 2);
   EXPECT_EQ(module->reconciled.size(), 2u);
   EXPECT_EQ(supervisor.warning(), "");
 }
@@ -59,7 +58,7 @@ TEST_F(QuiesceTest, AModuleWithoutQuiesceIsStopped) {
   module->about.has_quiesce = false;
   make_ready();
   quiesce();
-  EXPECT_EQ(module->count(Verb::kStop), 1);
+  EXPECT_EQ(module->count<StopCall>(), 1);
   EXPECT_EQ(supervisor.snapshot()->devices.size(), 1u) << "the devices stay listed";
   clock.advance(10min);
   settle();
@@ -71,43 +70,43 @@ TEST_F(QuiesceTest, AModuleWithoutQuiesceIsStopped) {
 
 TEST_F(QuiesceTest, AQuiesceWaitsForOpenCallsAndRefusesNewOnes) {
   make_ready();
-  module->block(Verb::kFinishCalls);
+  module->block<FakeModule::FinishCalls>();
   const auto done = order(ModuleVerb::kQuiesce);
   EXPECT_FALSE(*done);
   EXPECT_EQ(supervisor.module().error().message, kModuleQuiesced);
-  EXPECT_EQ(module->count(Verb::kQuiesce), 0);
-  module->unblock(Verb::kFinishCalls);
+  EXPECT_EQ(module->count<QuiesceCall>(), 0);
+  module->unblock<FakeModule::FinishCalls>();
   settle();
   ASSERT_TRUE(*done);
   EXPECT_TRUE(**done);
-  EXPECT_EQ(module->count(Verb::kQuiesce), 1);
+  EXPECT_EQ(module->count<QuiesceCall>(), 1);
 }
 
 TEST_F(QuiesceTest, AQuiesceFailsAndChangesNothingIfACallDoesNotEnd) {
   make_ready();
-  module->fail(Verb::kFinishCalls, Error{Code::kDeadlineExceeded, "module 'fake' is still busy with prepare"});
+  module->fail<FakeModule::FinishCalls>(Error{Code::kDeadlineExceeded, "module 'fake' is still busy with prepare"});
   const auto done = order(ModuleVerb::kQuiesce);
   ASSERT_TRUE(*done);
   EXPECT_EQ((*done)->error().message, "module 'fake' is not quiesced, nothing changed: it is still busy with prepare");
   EXPECT_EQ(supervisor.state(), ModuleState::kReady);
   EXPECT_TRUE(supervisor.module());
   EXPECT_EQ(supervisor.health(device()).health.state, HealthState::kHealthy);
-  EXPECT_EQ(module->count(Verb::kQuiesce), 0);
+  EXPECT_EQ(module->count<QuiesceCall>(), 0);
   EXPECT_EQ(marks.find("fake"), nullptr);
 }
 
 TEST_F(QuiesceTest, AModuleThatFailsToQuiesceIsResumed) {
   make_ready();
-  module->fail(Verb::kQuiesce, Error{Code::kInternal, "gpu-0 is in use by a process"});
+  module->fail<QuiesceCall>(Error{Code::kInternal, "gpu-0 is in use by a process"});
   const auto done = order(ModuleVerb::kQuiesce);
   ASSERT_TRUE(*done);
   EXPECT_THAT((*done)->error().message, HasSubstr("nothing changed: gpu-0 is in use by a process"));
-  EXPECT_EQ(module->count(Verb::kResume), 1);
+  EXPECT_EQ(module->count<ResumeCall>(), 1);
   EXPECT_EQ(supervisor.state(), ModuleState::kReady);
   EXPECT_TRUE(supervisor.module());
   clock.advance(1s);
   settle();
-  EXPECT_EQ(module->count(Verb::kDiscover), 2) << "resume is followed by discover [R12]";
+  EXPECT_EQ(module->count<DiscoverCall>(), 2) << "resume is followed by discover [R12]";
 }
 
 TEST_F(QuiesceTest, AQuiesceThatCannotBeRecordedIsRefused) {
@@ -116,7 +115,7 @@ TEST_F(QuiesceTest, AQuiesceThatCannotBeRecordedIsRefused) {
   const auto done = order(ModuleVerb::kQuiesce);
   ASSERT_TRUE(*done);
   EXPECT_THAT((*done)->error().message, StartsWith("module 'fake' is not quiesced: its mark cannot be written: "));
-  EXPECT_EQ(module->count(Verb::kQuiesce), 0);
+  EXPECT_EQ(module->count<QuiesceCall>(), 0);
   EXPECT_TRUE(supervisor.module());
 }
 
@@ -126,7 +125,7 @@ TEST_F(QuiesceTest, NeitherACrashNorANewFileStartsAQuiescedModule) {
   module->events.lost(Error{Code::kUnavailable, "killed by signal 11"});
   settle();
   EXPECT_EQ(supervisor.state(), ModuleState::kQuiesced);
-  EXPECT_EQ(module->count(Verb::kStop), 1) << "the dead instance is released";
+  EXPECT_EQ(module->count<StopCall>(), 1) << "the dead instance is released";
   supervisor.renew();
   settle();
   clock.advance(10min);
@@ -149,15 +148,15 @@ TEST_F(QuiesceTest, AResumeStartsTheFileThatChangedWhileQuiesced) {
   settle();
   EXPECT_EQ(loads, 1);
   ASSERT_TRUE(**order(ModuleVerb::kResume));
-  EXPECT_EQ(old->count(Verb::kResume), 0);
-  EXPECT_EQ(old->count(Verb::kStop), 1);
+  EXPECT_EQ(old->count<ResumeCall>(), 0);
+  EXPECT_EQ(old->count<StopCall>(), 1);
   EXPECT_EQ(supervisor.module().value(), module);
 }
 
 TEST_F(QuiesceTest, AnInstanceThatDoesNotTakeItsHardwareBackIsReplacedByAFreshOne) {
   make_ready();
   quiesce();
-  module->fail(Verb::kResume, Error{Code::kInternal, "driver/library version mismatch"});
+  module->fail<ResumeCall>(Error{Code::kInternal, "driver/library version mismatch"});
   ASSERT_TRUE(**order(ModuleVerb::kResume));
   EXPECT_EQ(loads, 2);
   EXPECT_EQ(supervisor.state(), ModuleState::kReady);
@@ -167,7 +166,7 @@ TEST_F(QuiesceTest, AFailedResumeIsReportedAndTriedAgain) {
   module->about.has_quiesce = false;
   make_ready();
   quiesce();
-  module->fail(Verb::kStart, Error{Code::kUnavailable, "no driver loaded"});
+  module->fail<StartCall>(Error{Code::kUnavailable, "no driver loaded"});
   const auto done = order(ModuleVerb::kResume);
   ASSERT_TRUE(*done);
   EXPECT_THAT((*done)->error().message, HasSubstr("does not start: no driver loaded"));
@@ -178,7 +177,7 @@ TEST_F(QuiesceTest, AFailedResumeIsReportedAndTriedAgain) {
 }
 
 TEST_F(QuiesceTest, AQuiescedModuleThatWasBackingOffIsNotTriedAgain) {
-  module->fail(Verb::kStart, Error{Code::kUnavailable, "no driver loaded"});
+  module->fail<StartCall>(Error{Code::kUnavailable, "no driver loaded"});
   settle();
   ASSERT_EQ(supervisor.state(), ModuleState::kBackingOff);
   quiesce();
@@ -206,23 +205,23 @@ TEST_F(QuiesceTest, CommandsThatDoNotFitTheStateAreRefused) {
   quiesce();
   EXPECT_TRUE(**order(ModuleVerb::kQuiesce)) << "a repeat succeeds";
   EXPECT_EQ((*order(ModuleVerb::kRestart))->error().message, kModuleQuiesced);
-  EXPECT_EQ(module->count(Verb::kQuiesce), 1);
+  EXPECT_EQ(module->count<QuiesceCall>(), 1);
 }
 
 TEST_F(QuiesceTest, OneCommandAtATime) {
   make_ready();
-  module->block(Verb::kFinishCalls);
+  module->block<FakeModule::FinishCalls>();
   const auto first = order(ModuleVerb::kQuiesce);
   const auto second = order(ModuleVerb::kResume);
   ASSERT_TRUE(*second);
   EXPECT_EQ((*second)->error().message, "module 'fake' is being quiesced; try again when that is done");
-  module->unblock(Verb::kFinishCalls);
+  module->unblock<FakeModule::FinishCalls>();
   settle();
   EXPECT_TRUE(*first);
 }
 
 TEST_F(QuiesceTest, ACommandThatTimesOutBeforeItBeginsChangesNothing) {
-  module->block(Verb::kStart);
+  module->block<StartCall>();
   settle();
   const auto done = order(ModuleVerb::kQuiesce, 1ms);
   clock.advance(1ms);
@@ -230,7 +229,7 @@ TEST_F(QuiesceTest, ACommandThatTimesOutBeforeItBeginsChangesNothing) {
   ASSERT_TRUE(*done);
   EXPECT_EQ((*done)->error().message,
             "module 'fake' is not quiesced: the module was still starting at the deadline; nothing changed");
-  module->unblock(Verb::kStart);
+  module->unblock<StartCall>();
   settle();
   EXPECT_EQ(supervisor.state(), ModuleState::kReady);
 }
@@ -239,7 +238,7 @@ TEST_F(QuiesceTest, AQuiescedModuleIsStoppedWithItsSupervisor) {
   make_ready();
   quiesce();
   run(supervisor.stop());
-  EXPECT_EQ(module->count(Verb::kStop), 1);
+  EXPECT_EQ(module->count<StopCall>(), 1);
   EXPECT_EQ(supervisor.state(), ModuleState::kStopped);
 }
 
@@ -250,14 +249,14 @@ TEST_F(RestartTest, ARunningModuleGetsAFreshInstance) {
   const auto done = order(ModuleVerb::kRestart);
   ASSERT_TRUE(*done);
   EXPECT_TRUE(**done);
-  EXPECT_EQ(module->count(Verb::kStop), 1);
+  EXPECT_EQ(module->count<StopCall>(), 1);
   EXPECT_EQ(loads, 2);
   EXPECT_EQ(supervisor.state(), ModuleState::kReady);
   EXPECT_EQ(module->reconciled.size(), 2u);
 }
 
 TEST_F(RestartTest, ARestartEndsTheBackOffAndReportsTheOutcome) {
-  module->fail(Verb::kStart, Error{Code::kUnavailable, "no driver loaded"}, 2);
+  module->fail<StartCall>(Error{Code::kUnavailable, "no driver loaded"}, 2);
   settle();
   const auto failed = order(ModuleVerb::kRestart);
   ASSERT_TRUE(*failed);

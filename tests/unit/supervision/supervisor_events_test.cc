@@ -4,7 +4,6 @@
 namespace cardcage {
 namespace {
 
-using Verb = FakeModule::Verb;
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -38,14 +37,14 @@ class SupervisorEventsTest : public SupervisorFixture {
 
 TEST_F(SupervisorEventsTest, WhatHappensWhileACallRunsComesInTheNextOne) {
   settle();
-  module->block(Verb::kEvents);
+  module->block<EventsCall>();
   say("card: one");
   say("other: two");
   say("card: three");
   say("card: four");
   ASSERT_THAT(module->batches, SizeIs(1));
   EXPECT_THAT(texts(module->batches[0]), ElementsAre("card: one"));
-  module->unblock(Verb::kEvents);
+  module->unblock<EventsCall>();
   settle();
   ASSERT_THAT(module->batches, SizeIs(2));
   EXPECT_THAT(texts(module->batches[1]), ElementsAre("card: three", "card: four"));
@@ -61,13 +60,13 @@ TEST_F(SupervisorEventsTest, ADescriptorIsToldWithTheRest) {
 }
 
 TEST_F(SupervisorEventsTest, WhatHappensDuringTheStartWaitsForItsEnd) {
-  module->block(Verb::kDiscover);
+  module->block<DiscoverCall>();
   settle();
   say("card: early");
   module->events.descriptor(7);
   settle();
   EXPECT_THAT(module->batches, IsEmpty());
-  module->unblock(Verb::kDiscover);
+  module->unblock<DiscoverCall>();
   settle();
   ASSERT_THAT(module->batches, SizeIs(1));
   EXPECT_THAT(texts(module->batches[0]), ElementsAre("card: early", "7"));
@@ -75,7 +74,7 @@ TEST_F(SupervisorEventsTest, WhatHappensDuringTheStartWaitsForItsEnd) {
 
 TEST_F(SupervisorEventsTest, AFailedCallIsNotRepeatedAndTheNextOneSaysWhatIsLost) {
   settle();
-  module->fail(Verb::kEvents, {Code::kInternal, "the card does not answer"});
+  module->fail<EventsCall>({Code::kInternal, "the card does not answer"});
   say("card: one");
   EXPECT_THAT(module->batches, SizeIs(1));
   EXPECT_EQ(supervisor.state(), ModuleState::kReady);
@@ -122,15 +121,15 @@ TEST_F(SupervisorEventsTest, AnInstanceThatTakesOverHasHeardOfEverythingSinceIts
   next->devices = module->devices;
   other_builds["next"] = next;
   settle();
-  module->block(Verb::kEvents);
+  module->block<EventsCall>();
   say("card: for the old one");
-  next->block(Verb::kDiscover);
+  next->block<DiscoverCall>();
   module->about.sha256 = "next";  // the digest of the file
   supervisor.renew();
-  module->unblock(Verb::kEvents);
+  module->unblock<EventsCall>();
   settle();
   say("card: during the change");
-  next->unblock(Verb::kDiscover);
+  next->unblock<DiscoverCall>();
   settle();
   EXPECT_THAT(module->batches, SizeIs(1));
   ASSERT_THAT(next->batches, SizeIs(1));
@@ -157,7 +156,7 @@ TEST_F(SupervisorEventsTest, AFloodKeepsNeitherCommandsNorChecksWaiting) {
     clock.advance(1s);
     settle();
   }
-  EXPECT_GE(module->count(Verb::kCheck), 1);
+  EXPECT_GE(module->count<CheckCall>(), 1);
   const auto quiesced = order(ModuleVerb::kQuiesce);
   EXPECT_TRUE(*quiesced && **quiesced);
 }
@@ -168,7 +167,7 @@ TEST_F(SupervisorEventsTest, AModuleWithoutTheFamilyIsNotWoken) {
   say("card: one");
   module->events.descriptor(7);
   settle();
-  EXPECT_EQ(module->count(Verb::kEvents), 0);
+  EXPECT_EQ(module->count<EventsCall>(), 0);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 namespace cardcage {
 namespace {
 
-using Verb = FakeModule::Verb;
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -81,7 +80,7 @@ TEST_F(SupervisorHealingTest, HoldDownsEndWhileTheModuleIsBusy) {
   supervisor.configure(with_rule(rule), {});
   state("Temperature", HealthState::kHealthy, 95);
   EXPECT_EQ(health(), HealthState::kHealthy);
-  module->block(Verb::kDiscover);
+  module->block<DiscoverCall>();
   module->events.rescan();
   settle();
   clock.advance(20ms);
@@ -89,7 +88,7 @@ TEST_F(SupervisorHealingTest, HoldDownsEndWhileTheModuleIsBusy) {
   clock.advance(5s);
   settle();
   EXPECT_EQ(health(), HealthState::kUnhealthy);
-  module->unblock(Verb::kDiscover);
+  module->unblock<DiscoverCall>();
   settle();
 }
 
@@ -132,13 +131,13 @@ TEST_F(SupervisorHealingTest, AResetIsRefusedWhileSomebodyHoldsTheDevice) {
   const auto refused = execute({.verb = DeviceVerb::kReset});
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr("held by 'default/train'"));
-  EXPECT_EQ(module->count(Verb::kReset), 0);
+  EXPECT_EQ(module->count<ResetCall>(), 0);
   EXPECT_TRUE(execute({.verb = DeviceVerb::kReset, .force = true}));
-  EXPECT_EQ(module->count(Verb::kReset), 1);
+  EXPECT_EQ(module->count<ResetCall>(), 1);
 }
 
 TEST_F(SupervisorHealingTest, NobodyGetsTheDeviceWhileItIsReset) {
-  module->block(Verb::kReset);
+  module->block<ResetCall>();
   std::optional<Result<std::string>> outcome;
   spawn(core, [](Supervisor& one, std::optional<Result<std::string>>& out) -> Task<void> {
     DeviceCommand command{.verb = DeviceVerb::kReset, .device = "gpu-0", .limit = 10s};
@@ -150,7 +149,7 @@ TEST_F(SupervisorHealingTest, NobodyGetsTheDeviceWhileItIsReset) {
   const auto second = execute({.verb = DeviceVerb::kReset});
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, Code::kAborted);
-  module->unblock(Verb::kReset);
+  module->unblock<ResetCall>();
   settle();
   ASSERT_TRUE(outcome);
   EXPECT_TRUE(*outcome);
@@ -159,15 +158,15 @@ TEST_F(SupervisorHealingTest, NobodyGetsTheDeviceWhileItIsReset) {
 }
 
 TEST_F(SupervisorHealingTest, AfterAResetTheDevicesAreListedAndCheckedAnew) {
-  const int discovers = module->count(Verb::kDiscover);
+  const int discovers = module->count<DiscoverCall>();
   ASSERT_TRUE(execute({.verb = DeviceVerb::kReset}));
   clock.advance(20ms);
   settle();
-  EXPECT_EQ(module->count(Verb::kDiscover), discovers + 1);
+  EXPECT_EQ(module->count<DiscoverCall>(), discovers + 1);
 }
 
 TEST_F(SupervisorHealingTest, AResetThatFailsIsReportedAndTheDeviceGoesOn) {
-  module->fail(Verb::kReset, Error{Code::kUnimplemented, "this card cannot be reset"});
+  module->fail<ResetCall>(Error{Code::kUnimplemented, "this card cannot be reset"});
   const auto done = execute({.verb = DeviceVerb::kReset});
   ASSERT_FALSE(done);
   EXPECT_THAT(done.error().message, HasSubstr("this card cannot be reset"));
@@ -183,11 +182,11 @@ TEST_F(SupervisorHealingTest, ARemedyResetsTheDeviceOnceItIsFree) {
     clock.advance(1s);
     settle();
   }
-  EXPECT_EQ(module->count(Verb::kReset), 0) << "a claim holds it";
+  EXPECT_EQ(module->count<ResetCall>(), 0) << "a claim holds it";
   holders = "";
   clock.advance(1s);
   settle();
-  EXPECT_EQ(module->count(Verb::kReset), 1);
+  EXPECT_EQ(module->count<ResetCall>(), 1);
   EXPECT_EQ(health_events.back().kind, HealthEventKind::kReset);
   EXPECT_EQ(health_events.back().by, "remedy");
   state("Ecc", HealthState::kHealthy);
@@ -201,12 +200,12 @@ TEST_F(SupervisorHealingTest, ARemedyGivesUpAfterItsNumberOfResetsInADay) {
     clock.advance(1min);
     settle();
   }
-  EXPECT_EQ(module->count(Verb::kReset), 2);
+  EXPECT_EQ(module->count<ResetCall>(), 2);
   clock.advance(24h);
   settle();
   clock.advance(1s);
   settle();
-  EXPECT_GT(module->count(Verb::kReset), 2);
+  EXPECT_GT(module->count<ResetCall>(), 2);
 }
 
 TEST_F(SupervisorHealingTest, ARemedyIsWrittenDownBeforeItIsMade) {
@@ -217,13 +216,13 @@ TEST_F(SupervisorHealingTest, ARemedyIsWrittenDownBeforeItIsMade) {
     clock.advance(1s);
     settle();
   }
-  EXPECT_EQ(module->count(Verb::kReset), 0);
+  EXPECT_EQ(module->count<ResetCall>(), 0);
   EXPECT_THAT(execute({.verb = DeviceVerb::kReset}).value_or(""), HasSubstr("is reset")) << "an operator decides";
-  EXPECT_EQ(module->count(Verb::kReset), 1);
+  EXPECT_EQ(module->count<ResetCall>(), 1);
   records.disk = {};
   clock.advance(1s);
   settle();
-  EXPECT_EQ(module->count(Verb::kReset), 2);
+  EXPECT_EQ(module->count<ResetCall>(), 2);
   EXPECT_EQ(records.attempts.size(), 1u);
 }
 
@@ -231,7 +230,7 @@ TEST_F(SupervisorHealingTest, WithoutARuleNothingIsReset) {
   state("Ecc", HealthState::kUnhealthy);
   clock.advance(1h);
   settle();
-  EXPECT_EQ(module->count(Verb::kReset), 0);
+  EXPECT_EQ(module->count<ResetCall>(), 0);
 }
 
 TEST_F(SupervisorHealingTest, CausesOutliveTheInstance) {

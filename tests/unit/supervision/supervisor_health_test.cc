@@ -4,7 +4,6 @@
 namespace cardcage {
 namespace {
 
-using Verb = FakeModule::Verb;
 using namespace std::chrono_literals;
 
 class SupervisorHealthTest : public SupervisorFixture {};
@@ -88,17 +87,17 @@ TEST_F(SupervisorHealthTest, AModuleThatRescansInALoopListsItsDevicesOnceInAWhil
     clock.advance(10ms);
     settle();
   }
-  EXPECT_GE(module->count(Verb::kDiscover), 12) << "a burst is free";
-  EXPECT_LE(module->count(Verb::kDiscover), 18) << "then once in 2 s";
+  EXPECT_GE(module->count<DiscoverCall>(), 12) << "a burst is free";
+  EXPECT_LE(module->count<DiscoverCall>(), 18) << "then once in 2 s";
   module->rescans_in_discover = false;
   clock.advance(30s);
   settle();
-  const int before = module->count(Verb::kDiscover);
+  const int before = module->count<DiscoverCall>();
   module->events.rescan();
   settle();
   clock.advance(20ms);
   settle();
-  EXPECT_EQ(module->count(Verb::kDiscover), before + 1) << "at once after a pause";
+  EXPECT_EQ(module->count<DiscoverCall>(), before + 1) << "at once after a pause";
 }
 
 TEST_F(SupervisorHealthTest, AModuleThatRescansInItsDiscoverIsStillChecked) {
@@ -109,8 +108,8 @@ TEST_F(SupervisorHealthTest, AModuleThatRescansInItsDiscoverIsStillChecked) {
     clock.advance(1s);
     settle();
   }
-  EXPECT_GT(module->count(Verb::kDiscover), 10);
-  EXPECT_EQ(module->count(Verb::kCheck), 1);
+  EXPECT_GT(module->count<DiscoverCall>(), 10);
+  EXPECT_EQ(module->count<CheckCall>(), 1);
   module->rescans_in_discover = false;
   clock.advance(1s);
 }

@@ -4,7 +4,6 @@
 namespace cardcage {
 namespace {
 
-using Verb = FakeModule::Verb;
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -34,12 +33,12 @@ TEST_F(SupervisorLabelsTest, LabelsFollowEachDiscover) {
   rescan();
   EXPECT_THAT(supervisor.labels().values, ElementsAre(Pair("example.com/driver", "2")));
   EXPECT_GT(changes, before);
-  EXPECT_EQ(module->count(Verb::kCollectLabels), 2);
+  EXPECT_EQ(module->count<CollectLabelsCall>(), 2);
 }
 
 TEST_F(SupervisorLabelsTest, AFailureLeavesTheLastLabels) {
   settle();
-  module->fail(Verb::kCollectLabels, {Code::kInternal, "the driver does not answer"});
+  module->fail<CollectLabelsCall>({Code::kInternal, "the driver does not answer"});
   rescan();
   EXPECT_FALSE(supervisor.labels_pending());
   EXPECT_THAT(supervisor.labels().values, ElementsAre(Pair("example.com/driver", "1")));
@@ -55,17 +54,17 @@ TEST_F(SupervisorLabelsTest, LabelsStayWhileTheModuleIsAway) {
 }
 
 TEST_F(SupervisorLabelsTest, AModuleThatIsStillAskedKeepsOthersWaiting) {
-  module->block(Verb::kCollectLabels);
+  module->block<CollectLabelsCall>();
   settle();
   EXPECT_EQ(supervisor.state(), ModuleState::kReady);
   EXPECT_TRUE(supervisor.labels_pending());
-  module->unblock(Verb::kCollectLabels);
+  module->unblock<CollectLabelsCall>();
   settle();
   EXPECT_FALSE(supervisor.labels_pending());
 }
 
 TEST_F(SupervisorLabelsTest, LabelsAreKnownOnceTheModuleHasToldThem) {
-  module->fail(Verb::kStart, {Code::kUnavailable, "the driver is not loaded"});
+  module->fail<StartCall>({Code::kUnavailable, "the driver is not loaded"});
   settle();
   EXPECT_FALSE(supervisor.labels_pending());
   EXPECT_FALSE(supervisor.labels_known());
@@ -79,7 +78,7 @@ TEST_F(SupervisorLabelsTest, LabelsAreKnownOnceTheModuleHasToldThem) {
 }
 
 TEST_F(SupervisorLabelsTest, LabelsThatCannotBeCollectedAreNotKnown) {
-  module->fail(Verb::kCollectLabels, {Code::kInternal, "the driver does not answer"});
+  module->fail<CollectLabelsCall>({Code::kInternal, "the driver does not answer"});
   settle();
   EXPECT_FALSE(supervisor.labels_pending());
   EXPECT_FALSE(supervisor.labels_known());
@@ -91,7 +90,7 @@ TEST_F(SupervisorLabelsTest, AModuleWithoutTheFamilyHasNone) {
   EXPECT_TRUE(supervisor.labels_known());
   EXPECT_FALSE(supervisor.labels_pending());
   EXPECT_THAT(supervisor.labels().values, IsEmpty());
-  EXPECT_EQ(module->count(Verb::kCollectLabels), 0);
+  EXPECT_EQ(module->count<CollectLabelsCall>(), 0);
 }
 
 }  // namespace

@@ -5,7 +5,6 @@ namespace cardcage {
 namespace {
 
 using ::testing::HasSubstr;
-using Verb = FakeModule::Verb;
 using namespace std::chrono_literals;
 
 class SupervisorReplaceTest : public SupervisorFixture {};
@@ -13,20 +12,20 @@ class SupervisorReplaceTest : public SupervisorFixture {};
 TEST_F(SupervisorReplaceTest, RunningCallsEndInTheOldInstanceBeforeItIsStopped) {
   settle();
   const auto old = module;
-  old->block(Verb::kFinishCalls);
+  old->block<FakeModule::FinishCalls>();
   module = std::make_shared<FakeModule>(core);
   module->devices = old->devices;
   module->about.sha256 = "another";
   supervisor.renew();
   settle();
   EXPECT_EQ(supervisor.module().value(), module) << "new calls go to the new instance";
-  EXPECT_EQ(old->count(Verb::kStop), 0);
+  EXPECT_EQ(old->count<StopCall>(), 0);
 
   const auto quiesced = order(ModuleVerb::kQuiesce);
   EXPECT_FALSE(*quiesced) << "the old instance still uses the hardware";
-  old->unblock(Verb::kFinishCalls);
+  old->unblock<FakeModule::FinishCalls>();
   settle();
-  EXPECT_EQ(old->count(Verb::kStop), 1);
+  EXPECT_EQ(old->count<StopCall>(), 1);
   ASSERT_TRUE(*quiesced);
   EXPECT_TRUE(**quiesced);
 }
@@ -34,14 +33,14 @@ TEST_F(SupervisorReplaceTest, RunningCallsEndInTheOldInstanceBeforeItIsStopped) 
 TEST_F(SupervisorReplaceTest, StopsAnOldInstanceThatStillHasCalls) {
   settle();
   const auto old = module;
-  old->block(Verb::kFinishCalls);
+  old->block<FakeModule::FinishCalls>();
   module = std::make_shared<FakeModule>(core);
   module->about.sha256 = "another";
   supervisor.renew();
   settle();
   run(supervisor.stop());
-  EXPECT_GE(old->count(Verb::kStop), 1);
-  EXPECT_EQ(module->count(Verb::kStop), 1);
+  EXPECT_GE(old->count<StopCall>(), 1);
+  EXPECT_EQ(module->count<StopCall>(), 1);
 }
 
 TEST_F(SupervisorReplaceTest, GoesBackToTheOldInstanceIfTheNewOneCannotReconcile) {
@@ -52,15 +51,15 @@ TEST_F(SupervisorReplaceTest, GoesBackToTheOldInstanceIfTheNewOneCannotReconcile
     module->about.sha256 = "another";
     module->about.version = "2.0.0";
     module->devices.devices = {Device{.id = "gpu-7", .name = "gpu-7", .kind = "gpu"}};
-    module->fail(Verb::kReconcile, Error{Code::kInternal, "state version 2 is unknown"});
+    module->fail<ReconcileCall>(Error{Code::kInternal, "state version 2 is unknown"});
     request();
     settle();
     EXPECT_EQ(supervisor.module().value(), old);
     EXPECT_EQ(supervisor.state(), ModuleState::kReady);
     EXPECT_EQ(supervisor.identity()->version, "1.0.0");
     EXPECT_EQ(device().id, "gpu-0");
-    EXPECT_EQ(module->count(Verb::kStop), 1);
-    EXPECT_EQ(old->count(Verb::kStop), 0);
+    EXPECT_EQ(module->count<StopCall>(), 1);
+    EXPECT_EQ(old->count<StopCall>(), 0);
     EXPECT_THAT(supervisor.last_error()->message, HasSubstr("state version 2 is unknown"));
   };
   take_over([&] { supervisor.renew(); });
@@ -95,7 +94,7 @@ TEST_F(LiveOptionsTest, ReachTheRunningInstance) {
 }
 
 TEST_F(LiveOptionsTest, ARefusalLeavesTheInstanceAsItWas) {
-  module->fail(Verb::kConfigure, Error{Code::kInvalidArgument, "mode 'b' is not known"});
+  module->fail<ConfigureCall>(Error{Code::kInvalidArgument, "mode 'b' is not known"});
   supervisor.configure(with_option("b"), {});
   settle();
   EXPECT_EQ(loads, 1);
@@ -107,25 +106,25 @@ TEST_F(LiveOptionsTest, ARefusalLeavesTheInstanceAsItWas) {
 }
 
 TEST_F(LiveOptionsTest, TheNewestOnesWinEvenIfTheyComeDuringTheCall) {
-  module->block(Verb::kConfigure);
+  module->block<ConfigureCall>();
   supervisor.configure(with_option("b"), {});
   settle();
   supervisor.configure(ModuleConfig{.name = "fake"}, {});
   settle();
-  module->unblock(Verb::kConfigure);
+  module->unblock<ConfigureCall>();
   settle();
-  EXPECT_EQ(module->count(Verb::kConfigure), 2);
+  EXPECT_EQ(module->count<ConfigureCall>(), 2);
   EXPECT_EQ(mode(), "");
   EXPECT_EQ(supervisor.config(), ModuleConfig{.name = "fake"});
 }
 
 TEST_F(LiveOptionsTest, ACrashIsARefusal) {
-  module->block(Verb::kConfigure);
-  module->fail(Verb::kConfigure, Error{Code::kUnavailable, "crashed"});
+  module->block<ConfigureCall>();
+  module->fail<ConfigureCall>(Error{Code::kUnavailable, "crashed"});
   supervisor.configure(with_option("b"), {});
   settle();
   module->events.lost(Error{Code::kUnavailable, "crashed"});
-  module->unblock(Verb::kConfigure);
+  module->unblock<ConfigureCall>();
   settle();
   clock.advance(1s);
   settle();
@@ -137,7 +136,7 @@ TEST_F(LiveOptionsTest, ACrashIsARefusal) {
 }
 
 TEST_F(LiveOptionsTest, AnInstanceThatDoesNotAnswerInTimeIsReplaced) {
-  module->fail(Verb::kConfigure, Error{Code::kDeadlineExceeded, "it had no time for it, being busy with prepare"});
+  module->fail<ConfigureCall>(Error{Code::kDeadlineExceeded, "it had no time for it, being busy with prepare"});
   supervisor.configure(with_option("b"), {});
   settle();
   EXPECT_EQ(loads, 2);
@@ -151,7 +150,7 @@ TEST_F(LiveOptionsTest, AnotherChangeNeedsANewInstance) {
   confined.process.seccomp = true;
   supervisor.configure(std::move(confined), {});
   settle();
-  EXPECT_EQ(module->count(Verb::kConfigure), 0);
+  EXPECT_EQ(module->count<ConfigureCall>(), 0);
   EXPECT_EQ(loads, 2);
 }
 
@@ -160,12 +159,12 @@ TEST_F(SupervisorReplaceTest, DoesNotGoBackToAnInstanceThatIsLost) {
   const auto old = module;
   module = std::make_shared<FakeModule>(core);
   module->about.sha256 = "another";
-  module->block(Verb::kReconcile);
-  module->fail(Verb::kReconcile, Error{Code::kInternal, "state version 2 is unknown"});
+  module->block<ReconcileCall>();
+  module->fail<ReconcileCall>(Error{Code::kInternal, "state version 2 is unknown"});
   supervisor.renew();
   settle();
   old->events.lost(Error{Code::kUnavailable, "crashed"});
-  module->unblock(Verb::kReconcile);
+  module->unblock<ReconcileCall>();
   settle();
   EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
 }
@@ -204,7 +203,7 @@ TEST_F(SupervisorReplaceTest, AnotherModuleIsNotTakenOver) {
   supervisor.renew();
   settle();
   EXPECT_EQ(supervisor.module().value(), old);
-  EXPECT_EQ(module->count(Verb::kStart), 0) << "its code does not run";
+  EXPECT_EQ(module->count<StartCall>(), 0) << "its code does not run";
   EXPECT_THAT(supervisor.refused()->message,
               AllOf(HasSubstr("is of module 'com.example.other'"), HasSubstr("those of module 'com.example.fake'"),
                     HasSubstr("give 'com.example.other' a [[module]] of its own")));
@@ -219,7 +218,7 @@ TEST_F(SupervisorReplaceTest, AnotherModuleDoesNotStartInThePlaceOfOneThatIsAway
   settle();
   clock.advance(10s);
   settle();
-  EXPECT_EQ(module->count(Verb::kStart), 0);
+  EXPECT_EQ(module->count<StartCall>(), 0);
   EXPECT_THAT(supervisor.last_error()->message, HasSubstr("those of module 'com.example.fake'"));
 }
 
@@ -227,7 +226,7 @@ TEST_F(SupervisorReplaceTest, AnotherModuleDoesNotStartWithTheClaimsOfTheFormerO
   claims_of = "com.example.former";
   settle();
   EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
-  EXPECT_EQ(module->count(Verb::kStart), 0);
+  EXPECT_EQ(module->count<StartCall>(), 0);
   EXPECT_THAT(supervisor.last_error()->message, HasSubstr("those of module 'com.example.former'"));
   claims_of = "com.example.fake";
   supervisor.renew();
@@ -266,27 +265,27 @@ TEST_F(SupervisorReplaceTest, AModuleWhoseNewFileDoesNotStartStartsFromTheBuildT
   settle();
   const auto good = module;
   other_builds["good"] = good;
-  const std::vector<Verb> steps = {Verb::kStart, Verb::kDiscover, Verb::kReconcile};
-  for (const Verb step : steps) {
+  const std::vector<std::string_view> steps = {StartCall::kName, DiscoverCall::kName, ReconcileCall::kName};
+  for (const std::string_view step : steps) {
     module = std::make_shared<FakeModule>(core);
     module->about.sha256 = "bad";
     module->fail(step, Error{Code::kInternal, "this driver is too old"}, 100);
-    module->block(Verb::kStop);
+    module->block<StopCall>();
     good->events.lost(Error{Code::kUnavailable, "crashed"});
     settle();
     clock.advance(10s);
     settle();
     EXPECT_FALSE(supervisor.module()) << "the bad instance is being stopped";
-    module->unblock(Verb::kStop);
+    module->unblock<StopCall>();
     settle();
     ASSERT_EQ(supervisor.state(), ModuleState::kReady) << "to release its prepared claims";
     EXPECT_EQ(supervisor.module().value(), good);
     EXPECT_EQ(supervisor.identity()->sha256, "good");
-    EXPECT_EQ(module->count(Verb::kStop), 1);
+    EXPECT_EQ(module->count<StopCall>(), 1);
     EXPECT_THAT(supervisor.last_error()->message,
                 AllOf(HasSubstr("the new file of module 'fake' is not taken over"), HasSubstr("driver is too old")));
   }
-  good->fail(Verb::kStart, Error{Code::kInternal, "no hardware"}, 100);
+  good->fail<StartCall>(Error{Code::kInternal, "no hardware"}, 100);
   good->events.lost(Error{Code::kUnavailable, "crashed"});
   settle();
   clock.advance(10s);

@@ -4,7 +4,6 @@ namespace cardcage {
 namespace {
 
 using ::testing::HasSubstr;
-using Verb = FakeModule::Verb;
 using namespace std::chrono_literals;
 
 class SupervisorTest : public SupervisorFixture {};
@@ -22,13 +21,13 @@ TEST_F(SupervisorTest, IsReadyAfterTheFirstDiscoverAndTellsTheModuleItsLiveClaim
 }
 
 TEST_F(SupervisorTest, StartsAgainWithGrowingBackOff) {
-  module->fail(Verb::kStart, Error{Code::kUnavailable, "no driver loaded"}, 2);
+  module->fail<StartCall>(Error{Code::kUnavailable, "no driver loaded"}, 2);
   settle();
   EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
   EXPECT_TRUE(supervisor.settled());
   EXPECT_THAT(supervisor.module().error().message,
               HasSubstr("module 'fake' is backing off: it does not start: no driver loaded"));
-  EXPECT_EQ(module->count(Verb::kStop), 1) << "a failed instance is stopped before the next one";
+  EXPECT_EQ(module->count<StopCall>(), 1) << "a failed instance is stopped before the next one";
   clock.advance(1s);
   settle();
   EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
@@ -107,7 +106,7 @@ TEST_F(SupervisorTest, ABurstOfRescansCostsOneDiscoverAndAnEqualListChangesNothi
   settle();
   clock.advance(20ms);
   settle();
-  EXPECT_EQ(module->count(Verb::kDiscover), 2);
+  EXPECT_EQ(module->count<DiscoverCall>(), 2);
   EXPECT_EQ(changes, before);
 
   module->devices.devices.push_back(Device{.id = "gpu-1", .name = "gpu-1", .kind = "gpu"});
@@ -121,7 +120,7 @@ TEST_F(SupervisorTest, ABurstOfRescansCostsOneDiscoverAndAnEqualListChangesNothi
 
 TEST_F(SupervisorTest, AFailedRescanKeepsTheLastGoodList) {
   settle();
-  module->fail(Verb::kDiscover, Error{Code::kInternal, "bus busy"});
+  module->fail<DiscoverCall>(Error{Code::kInternal, "bus busy"});
   module->events.rescan();
   settle();
   clock.advance(20ms);
@@ -154,7 +153,7 @@ TEST_F(SupervisorTest, PollsTheHealthOfAModuleThatHasCheck) {
   settle();
   clock.advance(30s);
   settle();
-  EXPECT_EQ(module->count(Verb::kCheck), 1);
+  EXPECT_EQ(module->count<CheckCall>(), 1);
 }
 
 TEST_F(SupervisorTest, HealthReportedBeforeADeviceIsListedWaitsForTheList) {
@@ -173,15 +172,15 @@ TEST_F(SupervisorTest, HealthReportedBeforeADeviceIsListedWaitsForTheList) {
 
 TEST_F(SupervisorTest, HealthReportedDuringADiscoverOverridesItsResult) {
   module->devices.devices[0].health.state = HealthState::kHealthy;
-  module->block(Verb::kDiscover);
+  module->block<DiscoverCall>();
   settle();
   module->events.health("gpu-0", Health{.state = HealthState::kUnhealthy});
-  module->unblock(Verb::kDiscover);
+  module->unblock<DiscoverCall>();
   settle();
   EXPECT_EQ(supervisor.health(device()).health.state, HealthState::kUnhealthy)
       << "reported before the first list was done";
 
-  module->block(Verb::kDiscover);
+  module->block<DiscoverCall>();
   module->events.rescan();
   settle();
   clock.advance(1s);
@@ -189,7 +188,7 @@ TEST_F(SupervisorTest, HealthReportedDuringADiscoverOverridesItsResult) {
   module->events.health("gpu-0", Health{.state = HealthState::kUnhealthy, .message = "again"});
   EXPECT_EQ(supervisor.health(device()).health.message, "again") << "a hung discover does not delay health";
   const int before = changes;
-  module->unblock(Verb::kDiscover);
+  module->unblock<DiscoverCall>();
   settle();
   EXPECT_EQ(supervisor.health(device()).health.message, "again");
   EXPECT_EQ(changes, before) << "the list was older";
@@ -210,20 +209,20 @@ TEST_F(SupervisorTest, ANewFileIsTakenOverOnceItHasListedItsDevices) {
   module->about.sha256 = "another";
   module->devices.devices = {Device{.id = "gpu-0", .name = "gpu-0", .kind = "gpu"},
                              Device{.id = "gpu-1", .name = "gpu-1", .kind = "gpu"}};
-  module->block(Verb::kDiscover);
+  module->block<DiscoverCall>();
   supervisor.renew();
   settle();
   EXPECT_EQ(supervisor.module().value(), old) << "it serves until the next instance is ready";
   EXPECT_EQ(supervisor.snapshot()->devices.size(), 1u);
   module->events.health("gpu-1", Health{.state = HealthState::kUnhealthy});
-  module->unblock(Verb::kDiscover);
+  module->unblock<DiscoverCall>();
   settle();
   EXPECT_EQ(supervisor.module().value(), module);
   EXPECT_EQ(supervisor.identity()->version, "2.0.0");
   ASSERT_EQ(supervisor.snapshot()->devices.size(), 2u);
   EXPECT_EQ(supervisor.health(supervisor.snapshot()->devices[1]).health.state, HealthState::kUnhealthy);
   EXPECT_EQ(module->reconciled.at(0).at(0).ref.uid, "uid-1");
-  EXPECT_EQ(old->count(Verb::kStop), 1);
+  EXPECT_EQ(old->count<StopCall>(), 1);
   old->events.lost(Error{Code::kUnavailable, "the old one is gone"});
   settle();
   EXPECT_EQ(supervisor.state(), ModuleState::kReady) << "the end of a replaced instance does not matter";
@@ -233,7 +232,7 @@ TEST_F(SupervisorTest, ANewFileIsTakenOverOnceItHasListedItsDevices) {
 TEST_F(SupervisorTest, ANewFileThatFailsChangesNothingAndIsReported) {
   settle();
   const auto old = module;
-  for (const Verb fault : {Verb::kStart, Verb::kDiscover}) {
+  for (const std::string_view fault : {StartCall::kName, DiscoverCall::kName}) {
     module = std::make_shared<FakeModule>(core);
     module->about.sha256 = "another";
     module->fail(fault, Error{Code::kUnavailable, "no driver loaded"});
@@ -243,9 +242,9 @@ TEST_F(SupervisorTest, ANewFileThatFailsChangesNothingAndIsReported) {
     EXPECT_EQ(supervisor.state(), ModuleState::kReady);
     EXPECT_THAT(supervisor.refused()->message,
                 HasSubstr("the new file of module 'fake' is not taken over: no driver loaded; the old one goes on"));
-    EXPECT_EQ(module->count(Verb::kStop), 1);
+    EXPECT_EQ(module->count<StopCall>(), 1);
   }
-  EXPECT_EQ(old->count(Verb::kStop), 0);
+  EXPECT_EQ(old->count<StopCall>(), 0);
 }
 
 TEST_F(SupervisorTest, NothingOfAFileThatWasOnlyTouchedRuns) {
@@ -256,11 +255,11 @@ TEST_F(SupervisorTest, NothingOfAFileThatWasOnlyTouchedRuns) {
   settle();
   EXPECT_EQ(loads, 1);
   EXPECT_EQ(supervisor.module().value(), old);
-  EXPECT_EQ(module->count(Verb::kStart), 0);
+  EXPECT_EQ(module->count<StartCall>(), 0);
 }
 
 TEST_F(SupervisorTest, ANewFileEndsTheBackOff) {
-  module->fail(Verb::kStart, Error{Code::kUnavailable, "no driver loaded"}, 1);
+  module->fail<StartCall>(Error{Code::kUnavailable, "no driver loaded"}, 1);
   settle();
   EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
   supervisor.renew();
@@ -273,25 +272,25 @@ TEST_F(SupervisorTest, ANewConfigurationIsTakenOverByANewInstanceOfTheSameFile) 
   const auto old = module;
   module = std::make_shared<FakeModule>(core);
   module->devices = old->devices;
-  module->block(Verb::kDiscover);
+  module->block<DiscoverCall>();
   supervisor.configure(with_option("b"), {});
   settle();
   EXPECT_TRUE(supervisor.undecided());
   EXPECT_EQ(supervisor.module().value(), old);
   EXPECT_EQ(supervisor.config().options.size(), 0u) << "the configuration of the instance";
-  module->unblock(Verb::kDiscover);
+  module->unblock<DiscoverCall>();
   settle();
   EXPECT_FALSE(supervisor.undecided());
   EXPECT_EQ(supervisor.module().value(), module);
   EXPECT_EQ(supervisor.config(), with_option("b"));
-  EXPECT_EQ(old->count(Verb::kStop), 1);
+  EXPECT_EQ(old->count<StopCall>(), 1);
 }
 
 TEST_F(SupervisorTest, AConfigurationThatIsRefusedLeavesTheOldOneAndIsTriedAgain) {
   settle();
   const auto old = module;
   module = std::make_shared<FakeModule>(core);
-  module->fail(Verb::kStart, Error{Code::kInvalidArgument, "mode 'b' is not known"});
+  module->fail<StartCall>(Error{Code::kInvalidArgument, "mode 'b' is not known"});
   supervisor.configure(with_option("b"), {});
   settle();
   ASSERT_TRUE(supervisor.refused());
@@ -319,20 +318,20 @@ TEST_F(SupervisorTest, AConfigurationThatIsTakenBackWhileItIsTriedIsNotTakenOver
   const auto old = module;
   module = std::make_shared<FakeModule>(core);
   module->about.sha256 = old->about.sha256;
-  module->block(Verb::kDiscover);
+  module->block<DiscoverCall>();
   supervisor.configure(with_option("b"), {});
   settle();
   supervisor.configure(ModuleConfig{.name = "fake"}, {});
-  module->unblock(Verb::kDiscover);
+  module->unblock<DiscoverCall>();
   settle();
   EXPECT_EQ(supervisor.module().value(), old);
-  EXPECT_EQ(module->count(Verb::kStop), 1);
+  EXPECT_EQ(module->count<StopCall>(), 1);
   EXPECT_FALSE(supervisor.undecided());
   EXPECT_FALSE(supervisor.last_error());
 }
 
 TEST_F(SupervisorTest, AModuleThatIsAwayIsTriedWithItsNewConfigurationAtOnce) {
-  module->fail(Verb::kStart, Error{Code::kUnavailable, "no such option"}, 1);
+  module->fail<StartCall>(Error{Code::kUnavailable, "no such option"}, 1);
   settle();
   EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
   supervisor.configure(with_option("b"), {});
@@ -363,7 +362,7 @@ TEST_F(SupervisorTest, ADrainingModuleServesUntilItIsEnded) {
   settle();
   EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
   EXPECT_EQ(supervisor.last_error()->message, "its file is gone");
-  EXPECT_EQ(module->count(Verb::kStop), 1);
+  EXPECT_EQ(module->count<StopCall>(), 1);
   supervisor.drain("");
   supervisor.renew();
   settle();
@@ -371,7 +370,7 @@ TEST_F(SupervisorTest, ADrainingModuleServesUntilItIsEnded) {
 }
 
 TEST_F(SupervisorTest, StopsWhileItWaitsForTheNextTry) {
-  module->fail(Verb::kStart, Error{Code::kUnavailable, "no driver loaded"}, 100);
+  module->fail<StartCall>(Error{Code::kUnavailable, "no driver loaded"}, 100);
   settle();
   run(supervisor.stop());
   EXPECT_EQ(supervisor.state(), ModuleState::kStopped);

@@ -5,14 +5,13 @@ namespace cardcage {
 namespace {
 
 using ::testing::HasSubstr;
-using Verb = FakeModule::Verb;
 using namespace std::chrono_literals;
 
 class BrokenTest : public SupervisorFixture {
  protected:
   // Makes the module fail at every start.
   void break_it() {
-    module->fail(Verb::kStart, Error{Code::kUnavailable, "no driver loaded"}, 1000);
+    module->fail<StartCall>(Error{Code::kUnavailable, "no driver loaded"}, 1000);
     settle();
     for (int i = 0; i < 1000 && supervisor.state() == ModuleState::kBackingOff; ++i) {
       clock.advance(1s);
@@ -48,14 +47,14 @@ TEST_F(BrokenTest, AnOperatorOrANewFileForgivesItsFailures) {
   EXPECT_EQ(supervisor.recent_failures(), 1u);
   EXPECT_FALSE(**order(ModuleVerb::kRestart));
   EXPECT_EQ(loads, 12);
-  module->fail(Verb::kStart, Error{}, 0);
+  module->fail<StartCall>(Error{}, 0);
   EXPECT_TRUE(**order(ModuleVerb::kRestart));
   EXPECT_EQ(supervisor.state(), ModuleState::kReady);
 }
 
 TEST_F(BrokenTest, AnInstanceThatRunsLongMendsABrokenModule) {
   break_it();
-  module->fail(Verb::kStart, Error{}, 0);
+  module->fail<StartCall>(Error{}, 0);
   clock.advance(30min);
   settle();
   ASSERT_EQ(supervisor.state(), ModuleState::kReady);
@@ -187,7 +186,7 @@ class StuckLoadTest : public StuckTest {
 };
 
 TEST_F(StuckLoadTest, AConstructorThatHangsIsNotCalledAgain) {
-  module->fail(Verb::kStart, Error{Code::kDeadlineExceeded, "stuck while it is loaded"});
+  module->fail<StartCall>(Error{Code::kDeadlineExceeded, "stuck while it is loaded"});
   settle();
   EXPECT_EQ(supervisor.state(), ModuleState::kStuck);
   clock.advance(10min);

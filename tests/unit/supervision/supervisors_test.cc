@@ -9,7 +9,6 @@
 namespace cardcage {
 namespace {
 
-using Verb = FakeModule::Verb;
 using namespace std::chrono_literals;
 
 class SupervisorsTest : public CoreFixture {
@@ -19,7 +18,7 @@ class SupervisorsTest : public CoreFixture {
     configure({ModuleConfig{.name = "fake"}});
   }
   ~SupervisorsTest() override {
-    module->unblock(Verb::kStart);
+    module->unblock<StartCall>();
     run(supervisors.stop());
   }
 
@@ -63,10 +62,10 @@ class SupervisorsTest : public CoreFixture {
 };
 
 TEST_F(SupervisorsTest, EverybodyWhoWaitsHearsWhenAModuleIsDecided) {
-  module->block(Verb::kStart);
+  module->block<StartCall>();
   const auto first = wait_until_decided(), second = wait_until_decided();
   EXPECT_FALSE(*first);
-  module->unblock(Verb::kStart);
+  module->unblock<StartCall>();
   settle();
   EXPECT_TRUE(*first);
   EXPECT_TRUE(*second);
@@ -74,7 +73,7 @@ TEST_F(SupervisorsTest, EverybodyWhoWaitsHearsWhenAModuleIsDecided) {
 }
 
 TEST_F(SupervisorsTest, AWaitForADecisionEndsAtItsDeadline) {
-  module->block(Verb::kStart);
+  module->block<StartCall>();
   const auto ended = wait_until_decided();
   clock.advance(19s);
   settle();
@@ -87,21 +86,21 @@ TEST_F(SupervisorsTest, AWaitForADecisionEndsAtItsDeadline) {
 TEST_F(SupervisorsTest, ModulesStopAtTheSameTime) {
   configure({ModuleConfig{.name = "one"}, ModuleConfig{.name = "two"}});
   settle();
-  const auto stops_before = module->count(Verb::kStop);
-  module->block(Verb::kStop);
+  const auto stops_before = module->count<StopCall>();
+  module->block<StopCall>();
   auto stopped = std::make_shared<bool>();
   spawn(core, mark_end(supervisors.stop(), stopped));
-  runs_until([&] { return module->count(Verb::kStop) >= stops_before + 2; });
-  EXPECT_GE(module->count(Verb::kStop), stops_before + 2) << "both share one fake";
+  runs_until([&] { return module->count<StopCall>() >= stops_before + 2; });
+  EXPECT_GE(module->count<StopCall>(), stops_before + 2) << "both share one fake";
   EXPECT_FALSE(*stopped);
-  module->unblock(Verb::kStop);
+  module->unblock<StopCall>();
   EXPECT_TRUE(runs_until([&] { return *stopped; }));
 }
 
 TEST_F(SupervisorsTest, AWaitForADecisionEndsWhenTheSupervisorsStop) {
-  module->block(Verb::kStart);
+  module->block<StartCall>();
   const auto ended = wait_until_decided();
-  module->unblock(Verb::kStart);
+  module->unblock<StartCall>();
   run(supervisors.stop());
   settle();
   EXPECT_TRUE(*ended);
@@ -128,7 +127,7 @@ TEST_F(SupervisorsTest, AModuleThatIsConfiguredAgainGoesOn) {
   configure({});
   configure({ModuleConfig{.name = "fake"}});
   EXPECT_EQ(supervisors.draining(*supervisors.all()[0]), "");
-  EXPECT_EQ(module->count(Verb::kStart), 1);
+  EXPECT_EQ(module->count<StartCall>(), 1);
 }
 
 }  // namespace

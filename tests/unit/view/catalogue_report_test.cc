@@ -10,7 +10,6 @@ namespace cardcage {
 namespace {
 
 using namespace std::chrono_literals;
-using Verb = FakeModule::Verb;
 using ::testing::SizeIs;
 using Reports = std::vector<CatalogueReport>;
 
@@ -18,6 +17,7 @@ class CatalogueReportTest : public CoreFixture {
  protected:
   std::shared_ptr<FakeModule> make_module(const std::string& entry) {
     auto made = std::make_shared<FakeModule>(core);
+    made->about.has_catalogue = true;
     made->catalogue.entries = {{.kind = "bitstream", .name = entry}};
     return made;
   }
@@ -38,11 +38,11 @@ class CatalogueReportTest : public CoreFixture {
 };
 
 TEST_F(CatalogueReportTest, ModulesAreAskedAtOnceAndReportedInOrder) {
-  fpga->block(Verb::kCollectCatalogue);
+  fpga->block<CollectCatalogueCall>();
   const auto reports = begin({{"fpga", fpga}, {"other", other}});
-  EXPECT_EQ(other->count(Verb::kCollectCatalogue), 1);
+  EXPECT_EQ(other->count<CollectCatalogueCall>(), 1);
   EXPECT_FALSE(*reports);
-  fpga->unblock(Verb::kCollectCatalogue);
+  fpga->unblock<CollectCatalogueCall>();
   settle();
   ASSERT_TRUE(*reports);
   ASSERT_THAT(**reports, SizeIs(2));
@@ -53,7 +53,7 @@ TEST_F(CatalogueReportTest, ModulesAreAskedAtOnceAndReportedInOrder) {
 }
 
 TEST_F(CatalogueReportTest, AFailureIsThatOfOneModule) {
-  fpga->fail(Verb::kCollectCatalogue, {Code::kInternal, "the folder is gone"});
+  fpga->fail<CollectCatalogueCall>({Code::kInternal, "the folder is gone"});
   const auto reports =
       begin({{"fpga", fpga}, {"away", std::unexpected(Error{Code::kUnavailable, "it is quiesced"})}, {"other", other}});
   ASSERT_TRUE(*reports);
