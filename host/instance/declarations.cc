@@ -4,6 +4,7 @@
 #include "host/instance/cause_declarations.h"
 #include "host/instance/declared_options.h"
 #include "host/instance/metric_declarations.h"
+#include "host/instance/offered_family.h"
 #include "host/instance/watch_declaration.h"
 #include "host/model/naming.h"
 
@@ -33,6 +34,26 @@ Status copy_names(const cage_module& table, ModuleIdentity& identity) {
                ruled_text(table.vendor, vendor_rule, "vendor", "one line of UTF-8 of at most 128 bytes"));
 }
 
+Status check_families(const LoadedModule& module) {
+  Status placed;
+  const auto check = [&](std::string_view part, const void* place) {
+    if (placed) placed = module.check_place(part, place);
+  };
+  for_each_family([&](const auto& row) {
+    const auto* const family = offered(module.table(), row);
+    if (family == nullptr) return;
+    check(row.id, family);
+    std::apply(
+        [&](const auto&... functions) {
+          (check(functions.name, reinterpret_cast<const void*>(family->*functions.member)), ...);
+        },
+        row.functions);
+  });
+  return placed;
+}
+
+}  // namespace
+
 const void* find_extension(const cage_module& table, const char* id) {
   if (table.extension == nullptr) return nullptr;
   try {
@@ -40,108 +61,6 @@ const void* find_extension(const cage_module& table, const char* id) {
   } catch (...) {
     return nullptr;  // the module breaks [R9]; it still works without its extensions
   }
-}
-
-// `has_functions` tells whether the family has the functions that the host calls.
-template <class Family, class HasFunctions>
-const Family* family_of(const cage_module& table, const char* id, HasFunctions has_functions) {
-  const auto* const family = static_cast<const Family*>(find_extension(table, id));
-  return family != nullptr && has_functions(family) ? family : nullptr;
-}
-
-Status check_families(const LoadedModule& module) {
-  const auto address = [](auto function) { return reinterpret_cast<const void*>(function); };
-  std::vector<std::pair<std::string, const void*>> parts;
-  if (const auto* family = preferred_of(module.table()))
-    parts.insert(parts.end(), {{CAGE_EXT_PREFERRED, family}, {"choose", address(family->choose)}});
-  if (const auto* family = pre_start_of(module.table()))
-    parts.insert(parts.end(), {{CAGE_EXT_PRE_START, family}, {"pre_start", address(family->pre_start)}});
-  if (const auto* family = configure_of(module.table()))
-    parts.insert(parts.end(), {{CAGE_EXT_CONFIGURE, family}, {"configure", address(family->configure)}});
-  if (const auto* family = quiesce_of(module.table()))
-    parts.insert(
-        parts.end(),
-        {{CAGE_EXT_QUIESCE, family}, {"quiesce", address(family->quiesce)}, {"resume", address(family->resume)}});
-  if (const auto* family = reset_of(module.table()))
-    parts.insert(parts.end(), {{CAGE_EXT_RESET, family}, {"reset", address(family->reset)}});
-  if (const auto* family = bind_of(module.table()))
-    parts.insert(parts.end(), {{CAGE_EXT_BIND, family}, {"bind", address(family->bind)}});
-  if (const auto* family = sandbox_of(module.table()))
-    parts.insert(
-        parts.end(),
-        {{CAGE_EXT_SANDBOX, family}, {"attach", address(family->attach)}, {"detach", address(family->detach)}});
-  if (const auto* family = reconcile_of(module.table()))
-    parts.insert(parts.end(), {{CAGE_EXT_RECONCILE, family}, {"keep", address(family->keep)}});
-  if (const auto* family = metrics_of(module.table()))
-    parts.insert(parts.end(), {{CAGE_EXT_METRICS, family}, {"collect of metrics", address(family->collect)}});
-  if (const auto* family = labels_of(module.table()))
-    parts.insert(parts.end(), {{CAGE_EXT_LABELS, family}, {"collect of labels", address(family->collect)}});
-  if (const auto* family = catalogue_of(module.table()))
-    parts.insert(parts.end(), {{CAGE_EXT_CATALOGUE, family}, {"collect of the catalogue", address(family->collect)}});
-  if (const auto* family = watch_of(module.table()))
-    parts.insert(parts.end(), {{CAGE_EXT_WATCH, family}, {"events", address(family->events)}});
-  for (const auto& [part, place] : parts)
-    if (auto placed = module.check_place(part, place); !placed) return placed;
-  return {};
-}
-
-}  // namespace
-
-const cage_preferred* preferred_of(const cage_module& table) {
-  return family_of<cage_preferred>(table, CAGE_EXT_PREFERRED,
-                                   [](const auto* family) { return CAGE_CAN(family, choose); });
-}
-
-const cage_pre_start* pre_start_of(const cage_module& table) {
-  return family_of<cage_pre_start>(table, CAGE_EXT_PRE_START,
-                                   [](const auto* family) { return CAGE_CAN(family, pre_start); });
-}
-
-const cage_configure* configure_of(const cage_module& table) {
-  return family_of<cage_configure>(table, CAGE_EXT_CONFIGURE,
-                                   [](const auto* family) { return CAGE_CAN(family, configure); });
-}
-
-const cage_quiesce* quiesce_of(const cage_module& table) {
-  return family_of<cage_quiesce>(table, CAGE_EXT_QUIESCE, [](const auto* family) {
-    return CAGE_CAN(family, quiesce) && CAGE_CAN(family, resume);
-  });
-}
-
-const cage_reset* reset_of(const cage_module& table) {
-  return family_of<cage_reset>(table, CAGE_EXT_RESET, [](const auto* family) { return CAGE_CAN(family, reset); });
-}
-
-const cage_bind* bind_of(const cage_module& table) {
-  return family_of<cage_bind>(table, CAGE_EXT_BIND, [](const auto* family) { return CAGE_CAN(family, bind); });
-}
-
-const cage_sandbox* sandbox_of(const cage_module& table) {
-  return family_of<cage_sandbox>(
-      table, CAGE_EXT_SANDBOX, [](const auto* family) { return CAGE_CAN(family, attach) && CAGE_CAN(family, detach); });
-}
-
-const cage_reconcile* reconcile_of(const cage_module& table) {
-  return family_of<cage_reconcile>(table, CAGE_EXT_RECONCILE,
-                                   [](const auto* family) { return CAGE_CAN(family, keep); });
-}
-
-const cage_metrics* metrics_of(const cage_module& table) {
-  return family_of<cage_metrics>(table, CAGE_EXT_METRICS, [](const auto* family) { return CAGE_CAN(family, collect); });
-}
-
-const cage_labels* labels_of(const cage_module& table) {
-  return family_of<cage_labels>(table, CAGE_EXT_LABELS, [](const auto* family) { return CAGE_CAN(family, collect); });
-}
-
-const cage_catalogue* catalogue_of(const cage_module& table) {
-  return family_of<cage_catalogue>(table, CAGE_EXT_CATALOGUE,
-                                   [](const auto* family) { return CAGE_CAN(family, collect); });
-}
-
-const cage_watch* watch_of(const cage_module& table) {
-  const auto* family = static_cast<const cage_watch*>(find_extension(table, CAGE_EXT_WATCH));
-  return family != nullptr && CAGE_CAN(family, events) ? family : nullptr;
 }
 
 Result<ModuleIdentity> read_identity(const cage_module& table, std::string sha256) {
@@ -152,10 +71,10 @@ Result<ModuleIdentity> read_identity(const cage_module& table, std::string sha25
   if (auto schemas = store(identity.schemas, copy_schemas(table)); !schemas)
     return within(schemas.error(), "its table");
   if (auto causes = store(identity.causes, copy_causes(table)); !causes) return within(causes.error(), "its table");
-  if (const cage_metrics* const family = metrics_of(table))
+  if (const cage_metrics* const family = family_of<cage_metrics>(table))
     if (auto metrics = store(identity.metrics, copy_metrics(*family)); !metrics)
       return within(metrics.error(), CAGE_EXT_METRICS);
-  if (const cage_watch* const family = watch_of(table)) {
+  if (const cage_watch* const family = family_of<cage_watch>(table)) {
     auto watch = copy_watch(*family);
     if (!watch) return within(watch.error(), CAGE_EXT_WATCH);
     identity.watch = std::move(*watch);
@@ -172,18 +91,12 @@ Result<ModuleIdentity> read_identity(const cage_module& table, std::string sha25
   identity.claim_call_limit = std::chrono::seconds(table.claim_call_limit_s);
   identity.has_check = table.check != nullptr;
   identity.has_quiesce = table.quiesce != nullptr && table.resume != nullptr;
-  identity.has_preferred = preferred_of(table) != nullptr;
-  identity.has_pre_start = pre_start_of(table) != nullptr;
-  identity.has_configure = configure_of(table) != nullptr;
-  identity.has_reset = reset_of(table) != nullptr;
-  identity.has_bind = bind_of(table) != nullptr;
-  identity.has_sandbox = sandbox_of(table) != nullptr;
-  identity.has_quiesce_device = quiesce_of(table) != nullptr;
+  for_each_family([&](const auto& row) {
+    if (offered(table, row) != nullptr) identity.families.add(row.family);
+  });
+  if (identity.metrics.empty()) identity.families.remove(Family::kMetrics);
   // Without the family the host could not pass a changed option to the instance.
-  for (OptionDeclaration& option : identity.options) option.live = option.live && identity.has_configure;
-  identity.has_reconcile = reconcile_of(table) != nullptr;
-  identity.has_labels = labels_of(table) != nullptr;
-  identity.has_catalogue = catalogue_of(table) != nullptr;
+  for (OptionDeclaration& option : identity.options) option.live = option.live && identity.has(Family::kConfigure);
   identity.sha256 = std::move(sha256);
   return identity;
 }

@@ -10,6 +10,7 @@
 #include "host/instance/declarations.h"
 #include "host/instance/events_view.h"
 #include "host/instance/lent.h"
+#include "host/instance/offered_family.h"
 #include "host/instance/values.h"
 #include "host/model/text_rules.h"
 
@@ -82,6 +83,13 @@ Status Instance::enter_running(const CallContext& context, Function function) {
   return enter(context, function);
 }
 
+template <class T, class Function, class... Argument>
+Status Instance::enter_family(const CallContext& context, Function T::* function, const Argument&... arguments) {
+  const T* const family = family_of<T>(module_.table());
+  if (family == nullptr) return to_status(context, CAGE_UNIMPLEMENTED);
+  return enter_running(context, [&] { return (family->*function)(self_, context.table(), arguments...); });
+}
+
 Status Instance::run(CallContext& context, const StartCall& call) {
   const cage_module& table = module_.table();
   const ValuesView options(call.options, name_);
@@ -100,10 +108,8 @@ Status Instance::run(CallContext& context, const StartCall& call) {
 }
 
 Status Instance::run(CallContext& context, const ConfigureCall& call) {
-  const cage_configure* const family = configure_of(module_.table());
-  if (family == nullptr) return to_status(context, CAGE_UNIMPLEMENTED);
   const ValuesView options(call.options, name_);
-  return enter_running(context, [&] { return family->configure(self_, context.table(), options.table()); });
+  return enter_family(context, &cage_configure::configure, options.table());
 }
 
 Result<SnapshotPtr> Instance::run(CallContext& context, const DiscoverCall&) {
@@ -142,12 +148,10 @@ Status Instance::run(CallContext& context, const UnprepareCall& call) {
 }
 
 Result<BindProgress> Instance::run(CallContext& context, const BindCall& call) {
-  const cage_bind* const family = bind_of(module_.table());
-  if (family == nullptr) return std::unexpected(to_status(context, CAGE_UNIMPLEMENTED).error());
   const ClaimView view(call.claim, &identity_.schemas, name_);
   BindSink& sink = bindings_.take();
   cage_bind_sink* const table = sink.open(call.claim.allocations.size());
-  const auto status = enter_running(context, [&] { return family->bind(self_, context.table(), view.table(), table); });
+  const auto status = enter_family(context, &cage_bind::bind, view.table(), table);
   auto progress = sink.finish();
   bindings_.give_back(sink);
   if (!progress && (status || context.explanation().empty()))
@@ -157,35 +161,26 @@ Result<BindProgress> Instance::run(CallContext& context, const BindCall& call) {
 }
 
 Status Instance::run(CallContext& context, const AttachCall& call) {
-  const cage_sandbox* const family = sandbox_of(module_.table());
-  if (family == nullptr) return to_status(context, CAGE_UNIMPLEMENTED);
   const ClaimView view(call.claim, &identity_.schemas, name_);
   const cage_pod pod = lent(call.pod);
-  return enter_running(context, [&] { return family->attach(self_, context.table(), view.table(), &pod); });
+  return enter_family(context, &cage_sandbox::attach, view.table(), &pod);
 }
 
 Status Instance::run(CallContext& context, const DetachCall& call) {
-  const cage_sandbox* const family = sandbox_of(module_.table());
-  if (family == nullptr) return to_status(context, CAGE_UNIMPLEMENTED);
   const ClaimView view(call.claim, &identity_.schemas, name_);
   const cage_pod pod = lent(call.pod);
-  return enter_running(context, [&] { return family->detach(self_, context.table(), view.table(), &pod); });
+  return enter_family(context, &cage_sandbox::detach, view.table(), &pod);
 }
 
 Status Instance::run(CallContext& context, const ReconcileCall& call) {
-  const cage_reconcile* const family = reconcile_of(module_.table());
-  if (family == nullptr) return {};
+  if (family_of<cage_reconcile>(module_.table()) == nullptr) return {};
   std::deque<ClaimView> views;
   std::vector<const cage_claim*> claims;
   for (const ModuleClaim& claim : call.live) claims.push_back(views.emplace_back(claim, nullptr, name_).table());
-  return enter_running(context, [&] {
-    return family->keep(self_, context.table(), claims.data(), static_cast<std::uint32_t>(claims.size()));
-  });
+  return enter_family(context, &cage_reconcile::keep, claims.data(), static_cast<std::uint32_t>(claims.size()));
 }
 
 Result<std::vector<std::string>> Instance::run(CallContext& context, const ChooseCall& call) {
-  const cage_preferred* const family = preferred_of(module_.table());
-  if (family == nullptr) return std::unexpected(to_status(context, CAGE_UNIMPLEMENTED).error());
   const auto borrow = [](const std::vector<std::string>& ids) {
     std::vector<cage_str> borrowed;
     for (const std::string& id : ids) borrowed.push_back(lent(id));
@@ -193,11 +188,9 @@ Result<std::vector<std::string>> Instance::run(CallContext& context, const Choos
   };
   const std::vector<cage_str> available = borrow(call.available), required = borrow(call.required);
   cage_id_sink* const sink = ids_.open(call.available, call.want);
-  const auto status = enter_running(context, [&] {
-    return family->choose(self_, context.table(), available.data(), static_cast<std::uint32_t>(available.size()),
-                          required.data(), static_cast<std::uint32_t>(required.size()),
-                          static_cast<std::uint32_t>(call.want), sink);
-  });
+  const auto status = enter_family(
+      context, &cage_preferred::choose, available.data(), static_cast<std::uint32_t>(available.size()), required.data(),
+      static_cast<std::uint32_t>(required.size()), static_cast<std::uint32_t>(call.want), sink);
   auto chosen = ids_.finish();
   if (!chosen && (status || context.explanation().empty()))
     return failure(context, Code::kInternal, "its choice is invalid: " + chosen.error().message);
@@ -206,10 +199,8 @@ Result<std::vector<std::string>> Instance::run(CallContext& context, const Choos
 }
 
 Status Instance::run(CallContext& context, const PreStartCall& call) {
-  const cage_pre_start* const family = pre_start_of(module_.table());
-  if (family == nullptr) return to_status(context, CAGE_UNIMPLEMENTED);
   const ClaimView view(call.claim, nullptr, name_);
-  return enter_running(context, [&] { return family->pre_start(self_, context.table(), view.table()); });
+  return enter_family(context, &cage_pre_start::pre_start, view.table());
 }
 
 // Always checks the first device, so that a sweep advances.
@@ -235,36 +226,28 @@ Result<std::size_t> Instance::run(CallContext& context, const CheckCall& call) {
 }
 
 Status Instance::run(CallContext& context, const ResetCall& call) {
-  const cage_reset* const family = reset_of(module_.table());
-  if (family == nullptr) return to_status(context, CAGE_UNIMPLEMENTED);
-  return enter_running(context, [&] { return family->reset(self_, context.table(), lent(call.device_id)); });
+  return enter_family(context, &cage_reset::reset, lent(call.device_id));
 }
 
 Result<MetricSamplesPtr> Instance::run(CallContext& context, const CollectMetricsCall&) {
-  const cage_metrics* const family = metrics_of(module_.table());
-  if (family == nullptr) return std::unexpected(to_status(context, CAGE_UNIMPLEMENTED).error());
   cage_metrics_sink* const sink = metrics_.open();
-  const auto status = enter_running(context, [&] { return family->collect(self_, context.table(), sink); });
+  const auto status = enter_family(context, &cage_metrics::collect, sink);
   MetricSamples samples = metrics_.finish();
   if (!status) return std::unexpected(status.error());
   return std::make_shared<const MetricSamples>(std::move(samples));
 }
 
 Result<NodeLabels> Instance::run(CallContext& context, const CollectLabelsCall&) {
-  const cage_labels* const family = labels_of(module_.table());
-  if (family == nullptr) return std::unexpected(to_status(context, CAGE_UNIMPLEMENTED).error());
   cage_label_sink* const sink = labels_.open();
-  const auto status = enter_running(context, [&] { return family->collect(self_, context.table(), sink); });
+  const auto status = enter_family(context, &cage_labels::collect, sink);
   NodeLabels labels = labels_.finish();
   if (!status) return std::unexpected(status.error());
   return labels;
 }
 
 Result<Catalogue> Instance::run(CallContext& context, const CollectCatalogueCall&) {
-  const cage_catalogue* const family = catalogue_of(module_.table());
-  if (family == nullptr) return std::unexpected(to_status(context, CAGE_UNIMPLEMENTED).error());
   cage_catalogue_sink* const sink = catalogue_.open();
-  const auto status = enter_running(context, [&] { return family->collect(self_, context.table(), sink); });
+  const auto status = enter_family(context, &cage_catalogue::collect, sink);
   Catalogue catalogue = catalogue_.finish();
   if (!status) return std::unexpected(status.error());
   return catalogue;
@@ -272,12 +255,9 @@ Result<Catalogue> Instance::run(CallContext& context, const CollectCatalogueCall
 
 // Descriptors are polled again after every outcome of the call.
 Status Instance::run(CallContext& context, const EventsCall& call) {
-  const cage_watch* const family = watch_of(module_.table());
-  if (family == nullptr) return to_status(context, CAGE_UNIMPLEMENTED);
   EventsView view(call.batch, services_.descriptors());
   if (view.is_empty()) return {};
-  return enter_running(context,
-                       [&] { return family->events(self_, context.table(), view.list(), view.count(), view.flags()); });
+  return enter_family(context, &cage_watch::events, view.list(), view.count(), view.flags());
 }
 
 Status Instance::run(CallContext& context, const QuiesceCall&) {
@@ -291,15 +271,11 @@ Status Instance::run(CallContext& context, const ResumeCall&) {
 }
 
 Status Instance::run(CallContext& context, const QuiesceDeviceCall& call) {
-  const cage_quiesce* const family = quiesce_of(module_.table());
-  if (family == nullptr) return to_status(context, CAGE_UNIMPLEMENTED);
-  return enter_running(context, [&] { return family->quiesce(self_, context.table(), lent(call.device_id)); });
+  return enter_family(context, &cage_quiesce::quiesce, lent(call.device_id));
 }
 
 Status Instance::run(CallContext& context, const ResumeDeviceCall& call) {
-  const cage_quiesce* const family = quiesce_of(module_.table());
-  if (family == nullptr) return to_status(context, CAGE_UNIMPLEMENTED);
-  return enter_running(context, [&] { return family->resume(self_, context.table(), lent(call.device_id)); });
+  return enter_family(context, &cage_quiesce::resume, lent(call.device_id));
 }
 
 Status Instance::run(CallContext& context, const StopCall&) {

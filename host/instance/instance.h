@@ -74,6 +74,9 @@ class Instance {
   // Like enter(), for functions that need a created instance.
   template <class Function>
   Status enter_running(const CallContext& context, Function function);
+  // Like enter_running(), for a function of an optional family; fails with kUnimplemented if the module lacks it.
+  template <class T, class Function, class... Argument>
+  Status enter_family(const CallContext& context, Function T::* function, const Argument&... arguments);
   Status to_status(const CallContext& context, cage_status status) const;
   std::unexpected<Error> failure(const CallContext& context, Code code, std::string_view why) const;
   void destroy();

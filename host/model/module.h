@@ -28,10 +28,8 @@ struct ModuleIdentity {
   std::string id, version, vendor;
   std::uint32_t abi_minor = 0;
   std::uint32_t state_version = 0;
-  bool process_only = false, concurrent = false, no_prepare = false, has_check = false, has_quiesce = false,
-       has_preferred = false, has_pre_start = false, has_reconcile = false, has_configure = false,
-       has_quiesce_device = false, has_labels = false, has_catalogue = false, has_reset = false, has_bind = false,
-       has_sandbox = false;
+  bool process_only = false, concurrent = false, no_prepare = false, has_check = false, has_quiesce = false;
+  FamilySet families;  // has cage.metrics only if metrics are declared
   std::vector<OptionDeclaration> options;
   std::vector<ParamsSchema> schemas;         // schemas of claim parameters
   std::vector<MetricDeclaration> metrics;    // empty without cage.metrics
@@ -40,23 +38,7 @@ struct ModuleIdentity {
   std::chrono::seconds claim_call_limit{0};  // limit of prepare and unprepare, if longer than the host's default
   std::string sha256;                        // hash of the file, hex
 
-  bool has(Family family) const {
-    switch (family) {
-      case Family::kPreferred: return has_preferred;
-      case Family::kPreStart: return has_pre_start;
-      case Family::kConfigure: return has_configure;
-      case Family::kQuiesce: return has_quiesce_device;
-      case Family::kReset: return has_reset;
-      case Family::kBind: return has_bind;
-      case Family::kSandbox: return has_sandbox;
-      case Family::kReconcile: return has_reconcile;
-      case Family::kMetrics: return !metrics.empty();
-      case Family::kLabels: return has_labels;
-      case Family::kCatalogue: return has_catalogue;
-      case Family::kWatch: return watch.has_value();
-    }
-    return false;
-  }
+  bool has(Family family) const { return families.has(family); }
 };
 
 // Callbacks for reports that the module makes by itself. [core]

@@ -108,12 +108,8 @@ void write(const ModuleIdentity& from, wire::Identity& to) {
   to.set_no_prepare(from.no_prepare);
   to.set_has_check(from.has_check);
   to.set_has_quiesce(from.has_quiesce);
-  to.set_has_preferred(from.has_preferred);
-  to.set_has_pre_start(from.has_pre_start);
-  to.set_has_reconcile(from.has_reconcile);
-  to.set_has_configure(from.has_configure);
+  to.set_families(from.families.bits());
   to.set_claim_call_limit_seconds(static_cast<std::uint32_t>(from.claim_call_limit.count()));
-  to.set_has_quiesce_device(from.has_quiesce_device);
   write(from.options, *to.mutable_options());
   write(from.schemas, *to.mutable_schemas());
   for (const MetricDeclaration& metric : from.metrics) {
@@ -123,43 +119,32 @@ void write(const ModuleIdentity& from, wire::Identity& to) {
     out.set_help(metric.help);
     write(metric.labels, *out.mutable_labels());
   }
-  to.set_has_labels(from.has_labels);
-  to.set_has_catalogue(from.has_catalogue);
   write(from.causes, *to.mutable_causes());
-  to.set_has_reset(from.has_reset);
-  to.set_has_bind(from.has_bind);
-  to.set_has_sandbox(from.has_sandbox);
   if (from.watch) write(*from.watch, *to.mutable_watch());
 }
 
 ModuleIdentity read(const wire::Identity& from) {
-  return {.id = from.id(),
-          .version = from.version(),
-          .vendor = from.vendor(),
-          .abi_minor = from.abi_minor(),
-          .state_version = from.state_version(),
-          .process_only = from.process_only(),
-          .concurrent = from.concurrent(),
-          .no_prepare = from.no_prepare(),
-          .has_check = from.has_check(),
-          .has_quiesce = from.has_quiesce(),
-          .has_preferred = from.has_preferred(),
-          .has_pre_start = from.has_pre_start(),
-          .has_reconcile = from.has_reconcile(),
-          .has_configure = from.has_configure(),
-          .has_quiesce_device = from.has_quiesce_device(),
-          .has_labels = from.has_labels(),
-          .has_catalogue = from.has_catalogue(),
-          .has_reset = from.has_reset(),
-          .has_bind = from.has_bind(),
-          .has_sandbox = from.has_sandbox(),
-          .options = read(from.options()),
-          .schemas = read(from.schemas()),
-          .metrics = read(from.metrics()),
-          .causes = read(from.causes()),
-          .watch = from.has_watch() ? std::optional(read(from.watch())) : std::nullopt,
-          .claim_call_limit = std::min(std::chrono::seconds(from.claim_call_limit_seconds()), kMaxClaimCallLimit),
-          .sha256 = {}};
+  ModuleIdentity identity{
+      .id = from.id(),
+      .version = from.version(),
+      .vendor = from.vendor(),
+      .abi_minor = from.abi_minor(),
+      .state_version = from.state_version(),
+      .process_only = from.process_only(),
+      .concurrent = from.concurrent(),
+      .no_prepare = from.no_prepare(),
+      .has_check = from.has_check(),
+      .has_quiesce = from.has_quiesce(),
+      .families = FamilySet(from.families()),
+      .options = read(from.options()),
+      .schemas = read(from.schemas()),
+      .metrics = read(from.metrics()),
+      .causes = read(from.causes()),
+      .watch = from.has_watch() ? std::optional(read(from.watch())) : std::nullopt,
+      .claim_call_limit = std::min(std::chrono::seconds(from.claim_call_limit_seconds()), kMaxClaimCallLimit),
+      .sha256 = {}};
+  if (identity.metrics.empty()) identity.families.remove(Family::kMetrics);
+  return identity;
 }
 
 static void write(const TextMap& from, wire::TextMap& to) {

@@ -38,7 +38,7 @@ class FakeModule final : public Module {
   // By default each device gets the variable FAKE_<device id>=<device id> (with "_" for "-"), and the state is "state
   // of <claim UID>".
   std::function<PreparedEdits(const ModuleClaim&)> edits;
-  // Used if about.has_preferred. By default the required devices, then the available ones in order.
+  // The result of choose; by default the required devices, then the available ones in order.
   std::function<std::vector<std::string>(const std::vector<std::string>& available,
                                          const std::vector<std::string>& required, std::size_t want)>
       preference;

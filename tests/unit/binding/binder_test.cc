@@ -31,7 +31,7 @@ Claim waiting_claim(const std::string& uid, const std::string& device) {
 class BinderTest : public ClaimWorld {
  protected:
   BinderTest() {
-    gpus->about.has_bind = true;
+    gpus->about.families.add(Family::kBind);
     gpus->bound = [this](const ModuleClaim& claim) { return BindProgress(claim.allocations.size(), conditions); };
     begin_binder();
   }

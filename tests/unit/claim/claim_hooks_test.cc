@@ -12,7 +12,7 @@ using ::testing::IsEmpty;
 using ClaimHooksTest = ClaimWorld;
 
 TEST_F(ClaimHooksTest, AHookAsksForDevicesThatTheRuntimeDoesNotMove) {
-  gpus->about.has_sandbox = true;
+  gpus->about.families.add(Family::kSandbox);
   gpus->edits = [](const ModuleClaim& claim) {
     PreparedEdits edits;
     edits.allocations.resize(claim.allocations.size());

@@ -1,4 +1,5 @@
 #include "host/instance/declarations.h"
+#include "host/instance/offered_family.h"
 
 #include <gmock/gmock.h>
 
@@ -71,7 +72,7 @@ TEST_F(DeclarationsTest, AnOptionIsLiveOnlyIfTheModuleCanBeConfigured) {
     return std::string_view(id) == CAGE_EXT_CONFIGURE ? &family : nullptr;
   };
   const auto identity = read_identity(table, "");
-  EXPECT_TRUE(identity->has_configure);
+  EXPECT_TRUE(identity->has(Family::kConfigure));
   EXPECT_TRUE(identity->options[0].live);
 }
 
@@ -131,12 +132,12 @@ TEST_F(DeclarationsTest, RefusesBrokenLists) {
 
 TEST_F(DeclarationsTest, AThrowingExtensionCountsAsNone) {
   table.extension = [](const char*) -> const void* { throw std::runtime_error("no"); };
-  EXPECT_EQ(reconcile_of(table), nullptr);
+  EXPECT_EQ(family_of<cage_reconcile>(table), nullptr);
   EXPECT_EQ(refusal(), "was taken");
 }
 
 TEST_F(DeclarationsTest, AFamilyCountsOnlyWithItsFunction) {
-  EXPECT_EQ(preferred_of(table), nullptr);
+  EXPECT_EQ(family_of<cage_preferred>(table), nullptr);
   table.extension = [](const char* id) -> const void* {
     static const cage_preferred without_function{.struct_size = sizeof without_function};
     static const cage_pre_start cut_off{
@@ -152,9 +153,9 @@ TEST_F(DeclarationsTest, AFamilyCountsOnlyWithItsFunction) {
   };
   const auto identity = read_identity(table, "");
   ASSERT_TRUE(identity) << identity.error().message;
-  EXPECT_FALSE(identity->has_preferred);
-  EXPECT_FALSE(identity->has_pre_start);
-  EXPECT_TRUE(identity->has_reconcile);
+  EXPECT_FALSE(identity->has(Family::kPreferred));
+  EXPECT_FALSE(identity->has(Family::kPreStart));
+  EXPECT_TRUE(identity->has(Family::kReconcile));
 }
 
 TEST(LoadIdentifiedTest, RefusesAFamilyThatLiesInAnotherObject) {

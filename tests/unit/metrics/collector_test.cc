@@ -22,6 +22,7 @@ class MetricsCollectorTest : public CoreFixture {
   }
   std::shared_ptr<FakeModule> make_module() {
     auto made = std::make_shared<FakeModule>(core);
+    made->about.families.add(Family::kMetrics);
     made->about.metrics = {{.name = "temperature_celsius", .help = "now"}};
     made->samples.samples = {{0, "gpu-0", {}, 41}};
     return made;

@@ -37,7 +37,7 @@ INSTANTIATE_TEST_SUITE_P(Isolation, BindingScenarios, ::testing::Values(Isolatio
 
 TEST_P(BindingScenarios, DevicesArriveWithTheirConditions) {
   ASSERT_TRUE(start_mock({{"binds_to_node", true}}));
-  EXPECT_TRUE(module->identity().has_bind);
+  EXPECT_TRUE(module->identity().has(Family::kBind));
   const auto snapshot = run(module->call(DiscoverCall{}, soon()));
   ASSERT_TRUE(snapshot) << snapshot.error().message;
   ASSERT_THAT((*snapshot)->devices, SizeIs(3));
@@ -69,7 +69,7 @@ TEST_P(BindingScenarios, ADeviceThatIsBeingAttachedIsHeldUntilItsRelease) {
 TEST_P(BindingScenarios, AModuleWithoutTheFamilyIsNotCalled) {
   modules_dir = test_modules();
   ASSERT_TRUE(start_scripted({}));
-  EXPECT_FALSE(module->identity().has_bind);
+  EXPECT_FALSE(module->identity().has(Family::kBind));
   EXPECT_EQ(run(module->call(BindCall{claim("u1")}, soon())).error(),
             (Error{Code::kUnimplemented, "module 'm' cannot bind: it has no cage.bind/1"}));
 }

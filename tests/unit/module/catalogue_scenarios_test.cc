@@ -20,7 +20,7 @@ INSTANTIATE_TEST_SUITE_P(Isolation, CatalogueScenarios, ::testing::Values(Isolat
 
 TEST_P(CatalogueScenarios, EntriesArriveWithTheirAttributes) {
   ASSERT_TRUE(start_scripted({}));
-  EXPECT_TRUE(module->identity().has_catalogue);
+  EXPECT_TRUE(module->identity().has(Family::kCatalogue));
   for (int i = 0; i < 2; ++i) {
     const auto collected = catalogue();
     ASSERT_TRUE(collected) << collected.error().message;
@@ -66,7 +66,7 @@ TEST_P(CatalogueScenarios, ACollectionThatHangsFailsAtItsDeadlineAndLosesTheInst
 
 TEST_P(CatalogueScenarios, AModuleWithoutTheFamilyIsNotCalled) {
   ASSERT_TRUE(start("good.so"));
-  EXPECT_FALSE(module->identity().has_catalogue);
+  EXPECT_FALSE(module->identity().has(Family::kCatalogue));
   EXPECT_EQ(catalogue().error(),
             (Error{Code::kUnimplemented, "module 'm' cannot collect its catalogue: it has no cage.catalogue/1"}));
 }

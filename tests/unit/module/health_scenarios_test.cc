@@ -45,7 +45,7 @@ TEST_P(HealthScenarios, ASweepOfChecksEndsBeforeItsDeadline) {
 
 TEST_P(HealthScenarios, AResetStatesItsCausesAnew) {
   ASSERT_TRUE(start_scripted({}));
-  EXPECT_TRUE(module->identity().has_reset);
+  EXPECT_TRUE(module->identity().has(Family::kReset));
   EXPECT_TRUE(run(module->call(ResetCall{"dev-0"}, soon())));
   EXPECT_TRUE(eventually([&] {
     clock.advance(std::chrono::milliseconds(10));

@@ -81,7 +81,8 @@ INSTANTIATE_TEST_SUITE_P(Kept, KeptNodeScenarios,
 TEST_P(KeptNodeScenarios, SayWhatTheyDeclare) {
   ASSERT_TRUE(start_kept());
   const ModuleIdentity& identity = module->identity();
-  EXPECT_TRUE(identity.concurrent && identity.has_configure && identity.has_quiesce_device && identity.has_labels);
+  EXPECT_TRUE(identity.concurrent && identity.has(Family::kConfigure) && identity.has(Family::kQuiesce) &&
+              identity.has(Family::kLabels));
   EXPECT_EQ(identity.claim_call_limit, std::chrono::seconds(600));
   ASSERT_THAT(identity.schemas, SizeIs(1));
   EXPECT_THAT(identity.schemas[0].device_kinds, ElementsAre("card"));

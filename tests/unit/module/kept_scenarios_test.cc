@@ -55,8 +55,8 @@ TEST_P(KeptScenarios, SayWhoTheyAreAndWhatTheyCan) {
   ASSERT_THAT(identity.schemas, SizeIs(1));
   EXPECT_EQ(identity.schemas[0].kind, "CardConfig");
   EXPECT_THAT(identity.schemas[0].fields, SizeIs(1));
-  EXPECT_TRUE(identity.has_check && identity.has_quiesce && identity.has_preferred && identity.has_pre_start &&
-              identity.has_reconcile);
+  EXPECT_TRUE(identity.has_check && identity.has_quiesce && identity.has(Family::kPreferred) &&
+              identity.has(Family::kPreStart) && identity.has(Family::kReconcile));
 }
 
 TEST_P(KeptScenarios, ListTheirDevices) {

@@ -26,8 +26,8 @@ TEST_P(ModuleScenarios, ALoadedModuleHasAnIdentityBeforeItStarts) {
   EXPECT_EQ(identity.version, "1.0.0");
   EXPECT_EQ(identity.state_version, 3u);
   EXPECT_THAT(identity.options, SizeIs(2));
-  EXPECT_TRUE(identity.has_check && identity.has_reconcile && identity.has_preferred && identity.has_pre_start &&
-              identity.has_configure);
+  EXPECT_TRUE(identity.has_check && identity.has(Family::kReconcile) && identity.has(Family::kPreferred) &&
+              identity.has(Family::kPreStart) && identity.has(Family::kConfigure));
   EXPECT_FALSE(identity.has_quiesce);
 }
 

@@ -18,7 +18,7 @@ INSTANTIATE_TEST_SUITE_P(Isolation, QuiesceScenarios, ::testing::Values(Isolatio
 
 TEST_P(QuiesceScenarios, OneDeviceLeavesTheOthersInService) {
   ASSERT_TRUE(start("libcardcage_mock.so", {{"devices", std::vector<std::string>{"gpu:2"}}, {"partitions", 2}}));
-  EXPECT_TRUE(module->identity().has_quiesce_device);
+  EXPECT_TRUE(module->identity().has(Family::kQuiesce));
   ASSERT_TRUE(run(module->call(PrepareCall{claim("before", {"gpu-0"})}, soon())));
   ASSERT_TRUE(run(module->call(QuiesceDeviceCall{"gpu-0"}, soon())));
   EXPECT_TRUE(run(module->call(QuiesceDeviceCall{"gpu-0"}, soon()))) << "it may be repeated";

@@ -27,7 +27,7 @@ TEST_P(ReportScenarios, TheDeclaredMetricsAreKnown) {
       module->identity().metrics,
       ElementsAre(MetricDeclaration{MetricType::kGauge, "temperature_celsius", "of the hottest sensor", {}},
                   MetricDeclaration{MetricType::kCounter, "fan_turns_total", "since the start", {"fan", "side"}}));
-  EXPECT_TRUE(module->identity().has_labels);
+  EXPECT_TRUE(module->identity().has(Family::kLabels));
 }
 
 TEST_P(ReportScenarios, SamplesArriveInTheirOrder) {

@@ -21,7 +21,7 @@ class SandboxesTest : public ClaimWorld {
  protected:
   void SetUp() override {
     if (!pod.works()) GTEST_SKIP() << "no network namespace can be made here";
-    nics->about.has_sandbox = true;
+    nics->about.families.add(Family::kSandbox);
     nics->edits = [](const ModuleClaim& claim) {
       PreparedEdits edits;
       edits.allocations.resize(claim.allocations.size());
@@ -140,7 +140,7 @@ TEST_F(SandboxesTest, DevicesThatAnEarlierVersionAttachedComeBack) {
 
 TEST_F(SandboxesTest, AModuleThatMovesNothingAnyMoreLetsNoContainerIn) {
   prepare_for_pod("1", "nic-0");
-  nics->about.has_sandbox = false;
+  nics->about.families.remove(Family::kSandbox);
   EXPECT_THAT(text_of(run(sandboxes().admit(request("1"), its_namespace()))),
               HasSubstr("no module moves its devices to the pod any more"));
   EXPECT_THAT(attached(), IsEmpty());

@@ -15,7 +15,8 @@ constexpr const char* kDeviceQuiesced =
 class DeviceQuiesceTest : public SupervisorFixture {
  protected:
   DeviceQuiesceTest() {
-    module->about.has_quiesce = module->about.has_quiesce_device = module->about.has_check = true;
+    module->about.has_quiesce = module->about.has_check = true;
+    module->about.families.add(Family::kQuiesce);
     module->devices.devices = {Device{.id = "GPU-0", .name = "gpu-0", .kind = "gpu"},
                                Device{.id = "GPU-0.1", .name = "gpu-0-1", .kind = "partition", .parent_id = "GPU-0"},
                                Device{.id = "GPU-1", .name = "gpu-1", .kind = "gpu"}};
@@ -179,7 +180,7 @@ TEST_F(DeviceQuiesceTest, CommandsThatMakeNoSenseAreRefused) {
               HasSubstr("a partition: name the device that it is a part of, 'GPU-0'"));
   EXPECT_EQ(resume().error().message, "device 'gpu-0' of module 'fake' is not quiesced");
   EXPECT_THAT((*order_device(ModuleVerb::kRestart, "gpu-0"))->error().message, HasSubstr("only a whole module"));
-  module->about.has_quiesce_device = false;
+  module->about.families.remove(Family::kQuiesce);
   ASSERT_TRUE(**order(ModuleVerb::kRestart));
   EXPECT_EQ(quiesce().error().message,
             "module 'fake' cannot release one device alone; 'cagectl module quiesce fake' releases all of them");

@@ -11,7 +11,10 @@ using ::testing::SizeIs;
 
 class SupervisorEventsTest : public SupervisorFixture {
  protected:
-  SupervisorEventsTest() { module->about.watch = {.kernel_log = {"card: "}, .uevents = {}}; }
+  SupervisorEventsTest() {
+    module->about.families.add(Family::kWatch);
+    module->about.watch = {.kernel_log = {"card: "}, .uevents = {}};
+  }
 
   static std::vector<std::string> texts(const EventBatch& batch) {
     std::vector<std::string> all;

@@ -11,7 +11,7 @@ using ::testing::IsEmpty;
 class SupervisorHealingTest : public SupervisorFixture {
  protected:
   SupervisorHealingTest() {
-    module->about.has_reset = true;
+    module->about.families.add(Family::kReset);
     module->about.causes = {{.name = "Temperature", .help = "hot", .unit = "Cel"}, {.name = "Ecc", .help = "bits"}};
     settle();
   }

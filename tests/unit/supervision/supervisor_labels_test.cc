@@ -12,7 +12,7 @@ using ::testing::Pair;
 class SupervisorLabelsTest : public SupervisorFixture {
  protected:
   SupervisorLabelsTest() {
-    module->about.has_labels = true;
+    module->about.families.add(Family::kLabels);
     module->labels.values = {{"example.com/driver", "1"}};
   }
   void rescan() {
@@ -85,7 +85,7 @@ TEST_F(SupervisorLabelsTest, LabelsThatCannotBeCollectedAreNotKnown) {
 }
 
 TEST_F(SupervisorLabelsTest, AModuleWithoutTheFamilyHasNone) {
-  module->about.has_labels = false;
+  module->about.families.remove(Family::kLabels);
   settle();
   EXPECT_TRUE(supervisor.labels_known());
   EXPECT_FALSE(supervisor.labels_pending());

@@ -74,7 +74,7 @@ TEST_F(SupervisorReplaceTest, GoesBackToTheOldInstanceIfTheNewOneCannotReconcile
 class LiveOptionsTest : public SupervisorReplaceTest {
  protected:
   LiveOptionsTest() {
-    module->about.has_configure = true;
+    module->about.families.add(Family::kConfigure);
     module->about.options = {{.name = "mode", .live = true}};
     settle();
   }

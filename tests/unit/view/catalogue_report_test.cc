@@ -17,7 +17,7 @@ class CatalogueReportTest : public CoreFixture {
  protected:
   std::shared_ptr<FakeModule> make_module(const std::string& entry) {
     auto made = std::make_shared<FakeModule>(core);
-    made->about.has_catalogue = true;
+    made->about.families.add(Family::kCatalogue);
     made->catalogue.entries = {{.kind = "bitstream", .name = entry}};
     return made;
   }

@@ -74,8 +74,8 @@ TEST(WireTest, AValueThatIsNotFiniteIsNone) {
 
 ModuleIdentity with_causes() {
   ModuleIdentity identity;
-  identity.has_reset = true;
-  identity.has_bind = true;
+  identity.families.add(Family::kReset);
+  identity.families.add(Family::kBind);
   identity.causes = {{.name = "Temperature",
                       .help = "the hottest sensor",
                       .unit = "Cel",
@@ -102,8 +102,8 @@ TEST(WireTest, DeclaredCausesArrive) {
   wire::Identity message;
   write(with_causes(), message);
   const ModuleIdentity read_back = read(sent(message));
-  EXPECT_TRUE(read_back.has_reset);
-  EXPECT_TRUE(read_back.has_bind);
+  EXPECT_TRUE(read_back.has(Family::kReset));
+  EXPECT_TRUE(read_back.has(Family::kBind));
   EXPECT_EQ(read_back.causes, with_causes().causes);
 }
 
@@ -214,7 +214,8 @@ TEST(WireTest, AnIdentityWithItsDeclarations) {
   identity.vendor = "Example";
   identity.abi_minor = 2;
   identity.state_version = 7;
-  identity.process_only = identity.no_prepare = identity.has_check = identity.has_preferred = true;
+  identity.process_only = identity.no_prepare = identity.has_check = true;
+  identity.families.add(Family::kPreferred);
   identity.options = {{.name = "o",
                        .type = OptionType::kDuration,
                        .required = true,
@@ -247,8 +248,8 @@ TEST(WireTest, AnIdentityWithItsDeclarations) {
   EXPECT_EQ(back.id, identity.id);
   EXPECT_EQ(back.vendor, "Example");
   EXPECT_EQ(back.state_version, 7u);
-  EXPECT_TRUE(back.process_only && back.no_prepare && back.has_check && back.has_preferred);
-  EXPECT_FALSE(back.concurrent || back.has_quiesce || back.has_pre_start || back.has_reconcile);
+  EXPECT_TRUE(back.process_only && back.no_prepare && back.has_check && back.has(Family::kPreferred));
+  EXPECT_FALSE(back.concurrent || back.has_quiesce || back.has(Family::kPreStart) || back.has(Family::kReconcile));
   ASSERT_EQ(back.options.size(), 1u);
   EXPECT_EQ(back.options[0].choices, identity.options[0].choices);
   EXPECT_EQ(back.options[0].type, OptionType::kDuration);
@@ -277,13 +278,18 @@ TEST(WireTest, AWorkerWithAMetricNameThatWouldSpoilThePageHasNoMetrics) {
     EXPECT_THAT(read(message).metrics, testing::IsEmpty()) << name;
   }
   wire::Identity message;
+  FamilySet families;
+  families.add(Family::kMetrics);
+  message.set_families(families.bits());
   message.add_metrics()->set_name("fine");
   message.mutable_metrics(0)->add_labels("a-b");
   EXPECT_THAT(read(message).metrics, testing::IsEmpty());
+  EXPECT_FALSE(read(message).has(Family::kMetrics));
   message.mutable_metrics(0)->set_labels(0, "namespace");
   EXPECT_THAT(read(message).metrics, testing::IsEmpty()) << "the host adds this label";
   message.mutable_metrics(0)->set_labels(0, "link");
   EXPECT_THAT(read(message).metrics, testing::SizeIs(1));
+  EXPECT_TRUE(read(message).has(Family::kMetrics));
   message.mutable_metrics(0)->add_labels("link");
   EXPECT_THAT(read(message).metrics, testing::IsEmpty()) << "twice";
 }
