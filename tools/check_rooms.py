@@ -1,6 +1,6 @@
 """Checks the floor plan of host/. The list of rooms in host/CMakeLists.txt begins at the bottom: a room includes only rooms
 before it in the list and links exactly those that it includes. Only the daemon lies outside a room, tests/unit mirrors
-the rooms, and ARCHITECTURE.md draws them all."""
+the rooms, and ARCHITECTURE.md draws them all. Simulated hardware (sim/) includes no test."""
 
 import pathlib
 import re
@@ -65,6 +65,9 @@ def main():
         if not re.search(rf"\b{room}\b", drawing):
             problems.append(f"ARCHITECTURE.md: the floor plan does not show host/{room}")
     problems += problems_of_links("", HOST / "CMakeLists.txt", included_rooms(HOST), rooms)
+    for file in sorted(pathlib.Path("sim").rglob("*")):
+        if file.suffix in (".cc", ".h") and '#include "tests/' in file.read_text(encoding="utf-8"):
+            problems.append(f"{file}: includes a file of the tests; simulated hardware is built without them")
     for tests in sorted(pathlib.Path("tests/unit").iterdir()):
         if tests.is_dir() and tests.name not in rooms + ["ctl"]:
             problems.append(f"{tests}: mirrors no room of host/")

@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "sim/scratch_folder.h"
 #include "tests/abi/raw_host.h"
 #include "tests/fakes/eventually.h"
-#include "tests/fakes/scratch_folder.h"
 
 namespace cardcage::raw {
 namespace {

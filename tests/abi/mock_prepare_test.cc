@@ -5,8 +5,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "sim/scratch_folder.h"
 #include "tests/abi/raw_host.h"
-#include "tests/fakes/scratch_folder.h"
 
 namespace cardcage::raw {
 namespace {

@@ -7,8 +7,8 @@
 #include <sstream>
 
 #include "host/config/config.h"
+#include "sim/scratch_folder.h"
 #include "tests/abi/sdk_fixture.h"
-#include "tests/fakes/scratch_folder.h"
 
 namespace cardcage::raw {
 namespace {

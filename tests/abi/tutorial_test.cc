@@ -7,8 +7,8 @@
 #include <sstream>
 
 #include "host/config/config.h"
+#include "sim/scratch_folder.h"
 #include "tests/abi/raw_host.h"
-#include "tests/fakes/scratch_folder.h"
 
 namespace cardcage::raw {
 namespace {

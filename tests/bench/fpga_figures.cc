@@ -11,12 +11,12 @@
 #include "host/core/task_group.h"
 #include "host/module/writes.h"
 #include "modules/fpga/bitstream/catalogue.h"
+#include "sim/fpga/bitstream_files.h"
+#include "sim/fpga/fake_fpgas.h"
+#include "sim/scratch_folder.h"
 #include "tests/bench/loaded_module.h"
 #include "tests/fakes/built_files.h"
-#include "tests/fakes/fpga/bitstream_files.h"
-#include "tests/fakes/fpga/fake_fpgas.h"
 #include "tests/fakes/proc.h"
-#include "tests/fakes/scratch_folder.h"
 
 namespace cardcage::bench {
 namespace {

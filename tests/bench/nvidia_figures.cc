@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "sim/nvml/fake_gpus.h"
+#include "sim/scratch_folder.h"
 #include "tests/bench/loaded_module.h"
 #include "tests/fakes/built_files.h"
-#include "tests/fakes/nvml/fake_gpus.h"
 #include "tests/fakes/proc.h"
-#include "tests/fakes/scratch_folder.h"
 
 namespace cardcage::bench {
 namespace {

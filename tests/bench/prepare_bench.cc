@@ -11,8 +11,8 @@
 
 #include "host/claim/claim_preparer.h"
 #include "host/core/unique_fd.h"
+#include "sim/scratch_folder.h"
 #include "tests/fakes/fake_module.h"
-#include "tests/fakes/scratch_folder.h"
 #include "tests/unit/ledger/records.h"
 
 namespace cardcage {

@@ -1,4 +1,4 @@
-"""NVIDIA GPUs (docs/nvidia.md): the module on a node with three H100, which a fake driver simulates (tests/fakes/nvml)."""
+"""NVIDIA GPUs (docs/nvidia.md): the module on a node with three H100, which a fake driver simulates (sim/nvml)."""
 
 import subprocess
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""FPGAs (docs/fpga.md): the module on a node with three cards, which a fake kernel simulates (tests/fakes/fpga)."""
+"""FPGAs (docs/fpga.md): the module on a node with three cards, which a fake kernel simulates (sim/fpga)."""
 
 import hashlib
 import json

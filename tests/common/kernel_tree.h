@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "tests/fakes/scratch_folder.h"
+#include "sim/scratch_folder.h"
 
 namespace cardcage::hardware {
 

@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "host/admin/admin_server.h"
+#include "sim/scratch_folder.h"
 #include "tests/fakes/fake_daemon.h"
-#include "tests/fakes/scratch_folder.h"
 
 namespace cardcage {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "host/core/task.h"
-#include "tests/fakes/scratch_folder.h"
+#include "sim/scratch_folder.h"
 
 namespace cardcage {
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/fakes/fuse/fuse_server.h"
-#include "tests/fakes/scratch_folder.h"
+#include "sim/fuse/fuse_server.h"
+#include "sim/scratch_folder.h"
 
 namespace cardcage {
 

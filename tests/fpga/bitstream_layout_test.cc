@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/fakes/fpga/bitstream_files.h"
+#include "sim/fpga/bitstream_files.h"
 
 namespace cardcage {
 namespace {

@@ -5,7 +5,7 @@
 #include "modules/fpga/bitstream/nearest.h"
 #include "modules/fpga/bitstream/overlay.h"
 #include "modules/fpga/bitstream/uuid.h"
-#include "tests/fakes/fpga/bitstream_files.h"
+#include "sim/fpga/bitstream_files.h"
 #include "tests/fpga/memory_file.h"
 
 namespace cardcage::fpga {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "modules/fpga/target.h"
-#include "tests/fakes/scratch_folder.h"
+#include "sim/scratch_folder.h"
 
 namespace cardcage::fpga {
 

@@ -8,8 +8,8 @@
 
 #include "host/core/digest.h"
 #include "modules/fpga/bitstream/catalogue.h"
-#include "tests/fakes/fpga/bitstream_files.h"
-#include "tests/fakes/scratch_folder.h"
+#include "sim/fpga/bitstream_files.h"
+#include "sim/scratch_folder.h"
 
 namespace cardcage::fpga {
 namespace {

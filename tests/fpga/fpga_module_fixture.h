@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "host/core/digest.h"
+#include "sim/fpga/bitstream_files.h"
+#include "sim/fpga/fake_fpgas.h"
 #include "tests/common/hardware_fixture.h"
 #include "tests/fakes/built_files.h"
-#include "tests/fakes/fpga/bitstream_files.h"
-#include "tests/fakes/fpga/fake_fpgas.h"
 
 namespace cardcage {
 

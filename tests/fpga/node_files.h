@@ -9,8 +9,8 @@
 
 #include "modules/fpga/bitstream/checksum.h"
 #include "modules/fpga/target.h"
+#include "sim/scratch_folder.h"
 #include "tests/common/recording_host.h"
-#include "tests/fakes/scratch_folder.h"
 
 namespace cardcage::fpga {
 

@@ -14,7 +14,7 @@
 #include "modules/fpga/dfl/card.h"
 #include "modules/fpga/health/causes.h"
 #include "modules/fpga/health/readings.h"
-#include "tests/fakes/fpga/tree.h"
+#include "sim/fpga/tree.h"
 
 namespace {
 

@@ -1,13 +1,13 @@
 // The driver's files in a container, wherever distributions install them.
 //
 // The fake driver's files are those of a node with 575.57.08; the lists below come from the same node's CDI file, which
-// NVIDIA's container toolkit wrote (see tests/fakes/nvml/driver_files.cc).
+// NVIDIA's container toolkit wrote (see sim/nvml/driver_files.cc).
 #include <dlfcn.h>
 
 #include <fstream>
 #include <map>
 
-#include "tests/fakes/nvml/shared_library.h"
+#include "sim/nvml/shared_library.h"
 #include "tests/fakes/source_folder.h"
 #include "tests/nvidia/nvidia_fixture.h"
 

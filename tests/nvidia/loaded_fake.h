@@ -7,8 +7,8 @@
 #include <string>
 
 #include "modules/nvidia/nvml/functions.h"
-#include "tests/fakes/nvml/fake_gpus.h"
-#include "tests/fakes/scratch_folder.h"
+#include "sim/nvml/fake_gpus.h"
+#include "sim/scratch_folder.h"
 
 namespace cardcage {
 

@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "host/module/services.h"
+#include "sim/nvml/fake_gpus.h"
 #include "tests/common/hardware_fixture.h"
 #include "tests/fakes/built_files.h"
-#include "tests/fakes/nvml/fake_gpus.h"
 
 namespace cardcage {
 

@@ -1,7 +1,7 @@
 // A GPU that a process has open is not taken from its driver: the kernel would wait forever.
 #include <fstream>
 
-#include "tests/fakes/nvml/fake_unbind_lock.h"
+#include "sim/nvml/fake_unbind_lock.h"
 #include "tests/nvidia/passthrough_fixture.h"
 
 namespace cardcage {

@@ -11,9 +11,9 @@
 
 #include "host/module/driver_records.h"
 #include "modules/fpga/dfl/card.h"
-#include "tests/fakes/fpga/test/system_calls.h"
 #include "tests/fpga/fpga_module_fixture.h"
 #include "tests/qemu/machine_files.h"
+#include "tests/sim/fpga/system_calls.h"
 
 namespace cardcage {
 

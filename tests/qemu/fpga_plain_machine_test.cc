@@ -5,10 +5,10 @@
 
 #include <stdexcept>
 
-#include "tests/fakes/fpga/test/kernel_rules.h"
 #include "tests/fpga/fpga_module_fixture.h"
 #include "tests/qemu/fpga_cards/features.h"
 #include "tests/qemu/machine_files.h"
+#include "tests/sim/fpga/kernel_rules.h"
 
 namespace cardcage {
 namespace {

@@ -1,5 +1,5 @@
-// Checks the kernel's own FPGA drivers against the list that the served cards of tests/fakes/fpga follow.
-#include "tests/fakes/fpga/test/kernel_rules.h"
+// Checks the kernel's own FPGA drivers against the list that the served cards of sim/fpga follow.
+#include "tests/sim/fpga/kernel_rules.h"
 
 #include <gmock/gmock.h>
 

@@ -10,9 +10,9 @@
 #include <mutex>
 
 #include "host/nri/nri_plugin.h"
+#include "sim/scratch_folder.h"
 #include "tests/fakes/eventually.h"
 #include "tests/fakes/live_core.h"
-#include "tests/fakes/scratch_folder.h"
 
 namespace cardcage {
 namespace {

@@ -10,7 +10,7 @@ static unsigned long base;
 module_param(base, ulong, 0444);
 MODULE_PARM_DESC(base, "address of the memory that is kept for the cards");
 
-/* The ids match tests/fakes/fpga/cards.cc. */
+/* The ids match sim/fpga/cards.cc. */
 static struct card cards[] = {
     {.name = "n3000",
      .device = 0x0b30,

@@ -9,9 +9,9 @@
 
 #include "host/apiserver/api_server.h"
 #include "host/core/file.h"
+#include "sim/scratch_folder.h"
 #include "tests/fakes/core_fixture.h"
 #include "tests/fakes/fake_api_server.h"
-#include "tests/fakes/scratch_folder.h"
 
 namespace cardcage {
 

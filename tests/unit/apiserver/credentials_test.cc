@@ -6,8 +6,8 @@
 
 #include "host/apiserver/kubeconfig.h"
 #include "host/core/file.h"
+#include "sim/scratch_folder.h"
 #include "tests/fakes/fake_clock.h"
-#include "tests/fakes/scratch_folder.h"
 
 namespace cardcage {
 namespace {

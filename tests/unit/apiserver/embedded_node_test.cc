@@ -5,9 +5,9 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
 
 #include "host/core/file.h"
+#include "sim/scratch_folder.h"
 #include "tests/fakes/core_fixture.h"
 #include "tests/fakes/fake_clock.h"
-#include "tests/fakes/scratch_folder.h"
 
 namespace cardcage {
 namespace {

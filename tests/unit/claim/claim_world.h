@@ -11,11 +11,11 @@
 #include "host/claim/claim_preparer.h"
 #include "host/claim/recovery.h"
 #include "host/core/file.h"
+#include "sim/scratch_folder.h"
 #include "tests/fakes/core_fixture.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/fake_cluster.h"
 #include "tests/fakes/fake_module.h"
-#include "tests/fakes/scratch_folder.h"
 #include "tests/fakes/small_disk.h"
 #include "tests/unit/ledger/records.h"
 

@@ -5,7 +5,7 @@
 #include <random>
 
 #include "host/core/file.h"
-#include "tests/fakes/scratch_folder.h"
+#include "sim/scratch_folder.h"
 #include "tests/fakes/source_folder.h"
 #include "tests/unit/config/shipped_files.h"
 

@@ -4,8 +4,8 @@
 
 #include <fstream>
 
+#include "sim/scratch_folder.h"
 #include "tests/fakes/core_fixture.h"
-#include "tests/fakes/scratch_folder.h"
 
 namespace cardcage {
 namespace {

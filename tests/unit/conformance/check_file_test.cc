@@ -7,9 +7,9 @@
 #include <set>
 
 #include "host/conformance/rule.h"
+#include "sim/scratch_folder.h"
 #include "tests/fakes/built_files.h"
 #include "tests/fakes/sanitizers.h"
-#include "tests/fakes/scratch_folder.h"
 
 namespace cardcage {
 namespace {

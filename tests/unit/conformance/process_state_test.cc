@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "host/core/file.h"
-#include "tests/fakes/scratch_folder.h"
+#include "sim/scratch_folder.h"
 
 namespace cardcage {
 namespace {

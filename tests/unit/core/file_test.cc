@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
-#include "tests/fakes/scratch_folder.h"
+#include "sim/scratch_folder.h"
 
 namespace cardcage {
 namespace {

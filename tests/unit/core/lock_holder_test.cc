@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "host/core/unique_fd.h"
-#include "tests/fakes/scratch_folder.h"
+#include "sim/scratch_folder.h"
 
 namespace cardcage {
 namespace {

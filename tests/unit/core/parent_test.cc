@@ -12,9 +12,9 @@
 #include <fstream>
 
 #include "host/core/file.h"
+#include "sim/scratch_folder.h"
 #include "tests/fakes/eventually.h"
 #include "tests/fakes/proc.h"
-#include "tests/fakes/scratch_folder.h"
 
 namespace cardcage {
 namespace {

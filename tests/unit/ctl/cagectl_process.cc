@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "host/core/file.h"
+#include "sim/scratch_folder.h"
 #include "tests/fakes/built_files.h"
-#include "tests/fakes/scratch_folder.h"
 
 namespace cardcage {
 namespace {

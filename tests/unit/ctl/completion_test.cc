@@ -5,7 +5,7 @@
 #include <set>
 #include <sstream>
 
-#include "tests/fakes/scratch_folder.h"
+#include "sim/scratch_folder.h"
 #include "tests/unit/ctl/cagectl_process.h"
 #include "tests/unit/ctl/golden.h"
 

@@ -6,7 +6,7 @@
 #include <regex>
 
 #include "host/rpc/unix_socket.h"
-#include "tests/fakes/scratch_folder.h"
+#include "sim/scratch_folder.h"
 #include "tests/unit/ctl/cagectl_process.h"
 #include "tests/unit/ctl/fake_driver.h"
 #include "tests/unit/ctl/golden.h"

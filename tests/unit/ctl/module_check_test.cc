@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <regex>
 
+#include "sim/scratch_folder.h"
 #include "tests/fakes/built_files.h"
 #include "tests/fakes/sanitizers.h"
-#include "tests/fakes/scratch_folder.h"
 #include "tests/unit/ctl/cagectl_process.h"
 #include "tests/unit/ctl/golden.h"
 

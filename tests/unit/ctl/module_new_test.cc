@@ -4,7 +4,7 @@
 #include <boost/json/parse.hpp>
 
 #include "host/core/file.h"
-#include "tests/fakes/scratch_folder.h"
+#include "sim/scratch_folder.h"
 #include "tests/fakes/source_folder.h"
 #include "tests/unit/ctl/cagectl_process.h"
 

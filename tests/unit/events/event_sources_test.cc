@@ -9,10 +9,10 @@
 #include <cstring>
 #include <fstream>
 
+#include "sim/scratch_folder.h"
 #include "tests/fakes/core_fixture.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/fake_kernel_log.h"
-#include "tests/fakes/scratch_folder.h"
 
 namespace cardcage {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "host/core/file.h"
 #include "host/hook/library_cache.h"
+#include "sim/scratch_folder.h"
 #include "tests/fakes/built_files.h"
-#include "tests/fakes/scratch_folder.h"
 
 namespace cardcage {
 namespace {

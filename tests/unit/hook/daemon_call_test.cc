@@ -11,8 +11,8 @@
 #include <atomic>
 #include <thread>
 
+#include "sim/scratch_folder.h"
 #include "tests/fakes/deaf_socket.h"
-#include "tests/fakes/scratch_folder.h"
 
 namespace cardcage {
 namespace {

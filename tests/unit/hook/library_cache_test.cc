@@ -9,7 +9,7 @@
 
 #include "host/core/file.h"
 #include "host/hook/library_cache.h"
-#include "tests/fakes/scratch_folder.h"
+#include "sim/scratch_folder.h"
 
 namespace cardcage {
 namespace {

@@ -9,8 +9,8 @@
 #include <fstream>
 
 #include "host/ledger/ledger.h"
+#include "sim/scratch_folder.h"
 #include "tests/fakes/core_fixture.h"
-#include "tests/fakes/scratch_folder.h"
 #include "tests/fakes/small_disk.h"
 #include "tests/unit/ledger/records.h"
 #include "tests/unit/ledger/sync_counter.h"

@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "host/core/file.h"
-#include "tests/fakes/scratch_folder.h"
+#include "sim/scratch_folder.h"
 #include "tests/fakes/small_disk.h"
 #include "tests/unit/ledger/records.h"
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "host/ledger/ledger.h"
+#include "sim/scratch_folder.h"
 #include "tests/fakes/core_fixture.h"
-#include "tests/fakes/scratch_folder.h"
 #include "tests/unit/ledger/records.h"
 
 namespace cardcage {

@@ -7,8 +7,8 @@
 
 #include "host/core/file.h"
 #include "host/loader/loader.h"
+#include "sim/scratch_folder.h"
 #include "tests/fakes/built_files.h"
-#include "tests/fakes/scratch_folder.h"
 
 namespace cardcage {
 namespace {

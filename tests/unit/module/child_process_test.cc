@@ -6,8 +6,8 @@
 
 #include <fstream>
 
+#include "sim/scratch_folder.h"
 #include "tests/fakes/eventually.h"
-#include "tests/fakes/scratch_folder.h"
 
 namespace cardcage {
 namespace {

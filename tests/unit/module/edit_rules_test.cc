@@ -8,7 +8,7 @@
 
 #include <fstream>
 
-#include "tests/fakes/scratch_folder.h"
+#include "sim/scratch_folder.h"
 
 namespace cardcage {
 namespace {

@@ -6,11 +6,11 @@
 #include <fstream>
 #include <thread>
 
+#include "sim/scratch_folder.h"
 #include "tests/fakes/built_files.h"
 #include "tests/fakes/core_fixture.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/load_file.h"
-#include "tests/fakes/scratch_folder.h"
 
 namespace cardcage {
 

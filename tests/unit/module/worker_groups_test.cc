@@ -5,10 +5,10 @@
 
 #include <fstream>
 
+#include "sim/scratch_folder.h"
 #include "tests/fakes/eventually.h"
 #include "tests/fakes/idle_process.h"
 #include "tests/fakes/proc.h"
-#include "tests/fakes/scratch_folder.h"
 
 namespace cardcage {
 namespace {

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "host/nri/nri_plugin.h"
+#include "sim/scratch_folder.h"
 #include "tests/fakes/core_fixture.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/fake_nri_runtime.h"
-#include "tests/fakes/scratch_folder.h"
 
 namespace cardcage {
 

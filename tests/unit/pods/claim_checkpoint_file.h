@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "tests/fakes/scratch_folder.h"
+#include "sim/scratch_folder.h"
 
 namespace cardcage {
 

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 
 #include "host/core/file.h"
+#include "sim/scratch_folder.h"
 #include "tests/fakes/core_fixture.h"
-#include "tests/fakes/scratch_folder.h"
 #include "tests/unit/pods/resource_devices.h"
 
 namespace cardcage {

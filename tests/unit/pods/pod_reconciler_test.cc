@@ -6,10 +6,10 @@
 #include <fstream>
 
 #include "host/rpc/client_slot.h"
+#include "sim/scratch_folder.h"
 #include "tests/fakes/core_fixture.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/fake_pod_resources.h"
-#include "tests/fakes/scratch_folder.h"
 #include "tests/unit/pods/resource_devices.h"
 
 namespace cardcage {

@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 
 #include "host/rpc/client_slot.h"
+#include "sim/scratch_folder.h"
 #include "tests/fakes/core_fixture.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/fake_pod_resources.h"
-#include "tests/fakes/scratch_folder.h"
 
 namespace cardcage {
 namespace {

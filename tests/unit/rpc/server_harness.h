@@ -8,9 +8,9 @@
 #include <memory>
 
 #include "host/core/clock.h"
+#include "sim/scratch_folder.h"
 #include "tests/fakes/eventually.h"
 #include "tests/fakes/live_core.h"
-#include "tests/fakes/scratch_folder.h"
 
 namespace cardcage {
 

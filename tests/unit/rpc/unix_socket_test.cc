@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "tests/fakes/scratch_folder.h"
+#include "sim/scratch_folder.h"
 
 namespace cardcage {
 namespace {

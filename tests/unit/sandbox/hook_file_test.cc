@@ -7,9 +7,9 @@
 #include <fstream>
 #include <mutex>
 
-#include "tests/fakes/fuse/fuse_server.h"
+#include "sim/fuse/fuse_server.h"
+#include "sim/scratch_folder.h"
 #include "tests/fakes/live_core.h"
-#include "tests/fakes/scratch_folder.h"
 #include "tests/fakes/small_disk.h"
 
 namespace cardcage {

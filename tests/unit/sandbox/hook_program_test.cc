@@ -12,10 +12,10 @@
 #include "host/rpc/unix_socket.h"
 #include "host/sandbox/hook_file.h"
 #include "host/sandbox/hook_server.h"
+#include "sim/scratch_folder.h"
 #include "tests/fakes/built_files.h"
 #include "tests/fakes/live_core.h"
 #include "tests/fakes/pod_namespace.h"
-#include "tests/fakes/scratch_folder.h"
 
 namespace cardcage {
 namespace {

@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "host/model/standard_attributes.h"
-#include "tests/fakes/scratch_folder.h"
+#include "sim/scratch_folder.h"
 
 namespace cardcage {
 namespace {

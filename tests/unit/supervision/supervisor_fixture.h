@@ -4,12 +4,12 @@
 #include <gmock/gmock.h>
 
 #include "host/supervision/supervisor.h"
+#include "sim/scratch_folder.h"
 #include "tests/fakes/core_fixture.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/fake_health_store.h"
 #include "tests/fakes/fake_kernel_log.h"
 #include "tests/fakes/fake_module.h"
-#include "tests/fakes/scratch_folder.h"
 
 namespace cardcage {
 

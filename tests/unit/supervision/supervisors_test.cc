@@ -1,10 +1,10 @@
 #include "host/supervision/supervisors.h"
 
+#include "sim/scratch_folder.h"
 #include "tests/fakes/core_fixture.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/fake_health_store.h"
 #include "tests/fakes/fake_module.h"
-#include "tests/fakes/scratch_folder.h"
 
 namespace cardcage {
 namespace {

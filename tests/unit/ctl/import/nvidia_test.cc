@@ -4,7 +4,7 @@
 #include <boost/json/parse.hpp>
 
 #include "host/config/config.h"
-#include "tests/fakes/scratch_folder.h"
+#include "sim/scratch_folder.h"
 #include "tests/unit/ctl/cagectl_process.h"
 #include "tests/unit/ctl/golden.h"
 
