@@ -140,7 +140,7 @@ def test_a_device_that_vanishes_stays_unhealthy_for_its_pod(scene, daemon):
     tell(f"add {device}")
     scene.wait_health("user", "Healthy")
     kinds = [(entry["kind"], entry["cause"]) for entry in history(daemon, device)]
-    assert kinds[:2] == [("back", None), ("gone", None)], kinds
+    assert kinds[:2] == [("back", ""), ("gone", "")], kinds
 
 
 def test_cordon_outlives_the_daemon(scene, daemon, cluster):
