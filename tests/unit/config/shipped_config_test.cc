@@ -1,7 +1,11 @@
 // The files below config/ are valid, and the reference names every key with its default.
 #include <gmock/gmock.h>
 
-#include "host/config/config.h"
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "host/config/plan.h"
 #include "host/core/file.h"
 #include "tests/fakes/source_folder.h"
 #include "tests/unit/config/shipped_files.h"
@@ -9,66 +13,62 @@
 namespace cardcage {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 
-// Expects that every known key occurs in the shipped file.
-TEST(ShippedConfigTest, TheReferenceIsValidAndNamesEveryKey) {
-  const std::string text = shipped("config/cardcage.toml");
-  const auto config = parse_config(text, "cardcage.toml", environment);
-  ASSERT_TRUE(config) << config.error().to_string();
-  for (const std::string& key : known_config_keys()) {
-    const std::string word = key.substr(key.rfind('.') + 1);
-    const bool table = key == word || key == "module.serve" || key == "module.health" || key == "module.attribute" ||
-                       key == "module.options" || key.ends_with(".process") || key.ends_with(".limits") ||
-                       word == "attributes";
-    const std::string shape = word == "attributes"                          ? "attributes."
-                              : table                                       ? key + "]"
-                              : key.starts_with("module.serve.select.")     ? word + " = "
-                              : key.starts_with("module.health.taint.")     ? word + " = "
-                              : key.starts_with("module.attribute.select.") ? word + " = "
-                                                                            : "\n" + word + " = ";
-    EXPECT_THAT((std::string(text).insert(0, "\n")),
-                ::testing::AnyOf(HasSubstr(shape), HasSubstr("\n#" + word + " = ")))
-        << key;
-  }
+// Returns the reference with every key; a line of prose has a space after its '#'.
+std::string reference_with_every_key() {
+  return std::regex_replace(shipped("config/cardcage.toml"), std::regex("(^|\n)#(?=[^ \n])"), "$1");
 }
 
-TEST(ShippedConfigTest, TheReferenceShowsTheDefaults) {
-  std::string text = shipped("config/cardcage.toml");
-  for (const std::string key :
-       {"kubelet_root", "state_dir",      "run_dir",         "cdi_dir", "modules_dir", "admin_socket",
-        "claims",       "numa_attribute", "request_timeout", "level",   "format",      "prepare",
-        "unprepare",    "discover",       "start",           "stop",    "isolation",   "device_plugins_dir",
-        "allocate",     "pre_start",      "module_call"}) {
-    const auto at = text.find("\n#" + key + " = ");
-    ASSERT_NE(at, std::string::npos) << key;
-    text.erase(at + 1, 1);
+// Returns the keys on the lines of a file, those of inline tables, too: "module.health.taint.key".
+std::set<std::string> keys_in(const std::string& text) {
+  static const std::regex header(R"(^\[+([a-z_.]+)\])"), line_with_key(R"(^(# select|[a-z0-9_]+) = )"),
+      key(R"(([a-z][a-z0-9_]*)(\.[a-z]+)? = )");
+  std::set<std::string> keys;
+  std::string section;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::smatch found;
+    if (std::regex_search(line, found, header)) keys.insert(section = found[1]);
+    if (!std::regex_search(line, line_with_key)) continue;
+    std::string prefix = section;
+    for (std::sregex_iterator at(line.begin(), line.end(), key), end; at != end; ++at) {
+      keys.insert(prefix + "." + at->str(1));
+      if (prefix == section) prefix += "." + at->str(1);
+    }
   }
-  const auto shown = parse_config(text, "cardcage.toml", environment);
+  return keys;
+}
+
+// The conditions of select are the same in [[module.attribute]] and [[module.serve]], and are shown in the latter.
+std::set<std::string> without_repetitions(std::set<std::string> keys) {
+  std::erase_if(keys, [](const std::string& key) { return key.starts_with("module.attribute.select."); });
+  return keys;
+}
+
+TEST(ShippedConfigTest, TheReferenceNamesEveryKeyAndNoOther) {
+  const auto list = known_config_keys();
+  const auto known = without_repetitions({list.begin(), list.end()});
+  const auto shown = without_repetitions(keys_in(reference_with_every_key()));
+  EXPECT_THAT(without(known, shown), IsEmpty()) << "are missing";
+  EXPECT_THAT(without(shown, known), IsEmpty()) << "are not keys";
+}
+
+// The exceptions are keys without a default of their own, and lists of rules.
+TEST(ShippedConfigTest, TheReferenceShowsTheDefaults) {
   const auto defaults = parse_config(shipped("config/cardcage.toml"), "cardcage.toml", environment);
+  const auto shown = parse_config(reference_with_every_key(), "cardcage.toml", environment);
+  ASSERT_TRUE(defaults) << defaults.error().to_string();
   ASSERT_TRUE(shown) << shown.error().to_string();
-  EXPECT_EQ(shown->node.kubelet_root, defaults->node.kubelet_root);
-  EXPECT_EQ(shown->node.state_dir, defaults->node.state_dir);
-  EXPECT_EQ(shown->node.run_dir, defaults->node.run_dir);
-  EXPECT_EQ(shown->node.cdi_dir, defaults->node.cdi_dir);
-  EXPECT_EQ(shown->node.modules_dirs, defaults->node.modules_dirs);
-  EXPECT_EQ(shown->node.admin_socket, defaults->node.admin_socket);
-  EXPECT_EQ(shown->node.claims_folder, defaults->node.claims_folder);
-  EXPECT_EQ(shown->node.numa_attribute, defaults->node.numa_attribute);
-  EXPECT_EQ(shown->apiserver.request_timeout, defaults->apiserver.request_timeout);
-  EXPECT_EQ(shown->log.level, defaults->log.level);
-  EXPECT_EQ(shown->log.format, defaults->log.format);
-  EXPECT_EQ(shown->deadlines.prepare, defaults->deadlines.prepare);
-  EXPECT_EQ(shown->deadlines.unprepare, defaults->deadlines.unprepare);
-  EXPECT_EQ(shown->deadlines.discover, defaults->deadlines.discover);
-  EXPECT_EQ(shown->deadlines.start, defaults->deadlines.start);
-  EXPECT_EQ(shown->deadlines.stop, defaults->deadlines.stop);
-  EXPECT_EQ(shown->node.device_plugins_dir, defaults->node.device_plugins_dir);
-  EXPECT_EQ(shown->deadlines.allocate, defaults->deadlines.allocate);
-  EXPECT_EQ(shown->deadlines.pre_start, defaults->deadlines.pre_start);
-  EXPECT_EQ(shown->deadlines.module_call, defaults->deadlines.module_call);
-  EXPECT_EQ(shown->modules, defaults->modules);
+  const ConfigPlan plan = plan_change(*defaults, *shown);
+  EXPECT_THAT(plan.settings, IsEmpty());
+  EXPECT_THAT(plan.restart, ElementsAre("node.hooks_dir", "node.services_cgroup", "apiserver.kubeconfig"));
+  ASSERT_EQ(plan.modules.size(), 1u);
+  EXPECT_THAT(plan.modules[0].keys, ElementsAre("process", "device_nodes", "mounts", "hooks", "net_devices", "groups",
+                                                "env", "health", "attribute", "serve"));
 }
 
 TEST(ShippedConfigTest, TheReferenceShowsHealthRulesThatAreValid) {

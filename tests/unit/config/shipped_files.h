@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "host/core/file.h"
@@ -13,6 +14,12 @@ namespace cardcage {
 inline const std::filesystem::path kSource = source_folder();
 
 inline std::string shipped(const std::string& file) { return read_file(kSource / file, 100'000).value(); }
+
+// Returns the elements of `all` that are not in `others`.
+inline std::set<std::string> without(std::set<std::string> all, const std::set<std::string>& others) {
+  for (const std::string& other : others) all.erase(other);
+  return all;
+}
 
 inline std::optional<std::string> environment(const std::string& name) {
   if (name == "NODE_NAME") return "node1";
