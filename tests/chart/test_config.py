@@ -61,8 +61,11 @@ def test_the_daemon_takes_the_configuration(build, tmp_path, values):
 def test_the_schema_has_the_keys_of_the_daemon():
     """The keys of [[module]] that docs/operator.md lists."""
     keys = re.findall(r"^\| `module\.([\w.]+)` \|", (SOURCE / "docs/operator.md").read_text(), re.MULTILINE)
-    schema = json.loads((CHART / "values.schema.json").read_text())["$defs"]
+    values = json.loads((CHART / "values.schema.json").read_text())
+    schema = values["$defs"]
+    of_a_module = {"enabled", "attributes", "drivers", "resources"}
     for group, found, of_the_chart in (
+            ("", schema["module"], of_a_module), ("", values["properties"]["modules"]["properties"]["nvidia"], of_a_module | {"mps"}),
             ("", schema["vendorModule"], {"name", "path", "image", "imagePullPolicy", "onNode", "attributes", "drivers", "resources"}),
             ("process.", schema["process"], set()), ("health.", schema["health"], set()), ("attribute.", schema["attribute"], set())):
         documented = {key.removeprefix(group) for key in keys if key.startswith(group) and "." not in key.removeprefix(group)}
