@@ -1,4 +1,5 @@
 // [[module.attribute]]: attributes that the operator gives to devices.
+#include "host/config/fields.h"
 #include "host/config/names.h"
 #include "host/config/sections.h"
 #include "host/model/naming.h"
@@ -34,21 +35,15 @@ std::optional<SelectValue> read_value(TableReader& table) {
   return std::nullopt;
 }
 
-AttributeConfig read_one(TableReader table) {
+}  // namespace
+
+AttributeConfig read_attribute(TableReader table) {
   AttributeConfig attribute;
-  attribute.name = table.required("name", check_name, "write the attribute's name, like \"example.com/rail\"");
+  required(text(check_name), "write the attribute's name, like \"example.com/rail\"")(table, "name", attribute.name);
   if (auto value = read_value(table)) attribute.value = *std::move(value);
   attribute.select = read_select(table);
   table.refuse_unknown_keys();
   return attribute;
-}
-
-}  // namespace
-
-std::vector<AttributeConfig> read_attributes(std::vector<TableReader> tables) {
-  std::vector<AttributeConfig> attributes;
-  for (TableReader& table : tables) attributes.push_back(read_one(std::move(table)));
-  return attributes;
 }
 
 }  // namespace cardcage

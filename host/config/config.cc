@@ -17,12 +17,7 @@ constexpr std::size_t kMaxFileBytes = 1u << 20;
 Config read_document(const toml::table& document, const std::string& file, Reading& reading) {
   TableReader root(reading, &document, "", {file, 1, 1});
   Config config;
-  config.node = read_node(root.table("node"));
-  config.apiserver = read_apiserver(root.table("apiserver"));
-  config.log = read_log(root.table("log"));
-  config.metrics = read_metrics(root.table("metrics"));
-  config.deadlines = read_deadlines(root.table("deadlines"));
-  config.modules = read_modules(root.tables("module"));
+  read_sections(root, config);
   root.refuse_unknown_keys();
   check_across_modules(config.modules, reading);
   return config;

@@ -15,7 +15,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <variant>
 #include <vector>
 
@@ -34,6 +33,11 @@ struct SourcePosition {
   std::uint32_t line = 0, column = 0;
   std::string to_string() const;
   friend bool operator==(const SourcePosition&, const SourcePosition&) = default;
+};
+
+// The position of a part of a configuration, which does not count when two are compared.
+struct Origin : SourcePosition {
+  friend bool operator==(const Origin&, const Origin&) { return true; }
 };
 
 // The form of the attribute resource.kubernetes.io/numaNode. The host cannot see which form the cluster's scheduler
@@ -150,11 +154,8 @@ struct ServeConfig {
   ResourceConfig plugin;  // for a resource
   std::string pool;       // DRA pool; empty = node name
   Select select = Select(1);
-  SourcePosition position;
-  friend bool operator==(const ServeConfig& a, const ServeConfig& b) {
-    return std::tie(a.api, a.driver, a.resource, a.plugin, a.pool, a.select) ==
-           std::tie(b.api, b.driver, b.resource, b.plugin, b.pool, b.select);
-  }
+  Origin position;
+  friend bool operator==(const ServeConfig&, const ServeConfig&) = default;
   ServedName served() const { return {api, api == Api::kDra ? driver : resource}; }
 };
 
@@ -174,21 +175,15 @@ struct HealthRuleConfig {
   std::optional<std::uint32_t> relapses, resets_per_day;
   std::optional<TaintRule> taint;
   std::optional<KubeletHealth> kubelet;
-  SourcePosition position;
-  friend bool operator==(const HealthRuleConfig& a, const HealthRuleConfig& b) {
-    const auto all = [](const HealthRuleConfig& rule) {
-      return std::tie(rule.cause, rule.reason, rule.limit, rule.severity, rule.hold_down, rule.recovery_time,
-                      rule.window, rule.recovery, rule.relapses, rule.resets_per_day, rule.taint, rule.kubelet);
-    };
-    return all(a) == all(b);
-  }
+  Origin position;
+  friend bool operator==(const HealthRuleConfig&, const HealthRuleConfig&) = default;
 };
 
 // A value of [module.options] as written. It is checked against the module's declarations when the module is loaded.
 struct RawOption {
   OptionValue value;
-  SourcePosition position;
-  friend bool operator==(const RawOption& a, const RawOption& b) { return a.value == b.value; }
+  Origin position;
+  friend bool operator==(const RawOption&, const RawOption&) = default;
 };
 
 // The keys of ProcessConfig::limits and the resource that each stands for (getrlimit(2)).
@@ -240,21 +235,14 @@ struct ModuleConfig {
   std::vector<HealthRuleConfig> health;  // the first one that matches counts
   std::vector<AttributeConfig> attributes;
   std::vector<ServeConfig> serve;
-  SourcePosition position;
-  friend bool operator==(const ModuleConfig& a, const ModuleConfig& b) {
-    const auto all = [](const ModuleConfig& module) {
-      return std::tie(module.name, module.path, module.isolation, module.process, module.sha256, module.programs,
-                      module.writes, module.allows, module.options, module.health, module.attributes, module.serve);
-    };
-    return all(a) == all(b);
-  }
+  Origin position;
+  friend bool operator==(const ModuleConfig&, const ModuleConfig&) = default;
 };
 
 // True if an instance of `a` would behave like one of `b`. The rules do not count, since no instance sees them.
-inline bool same_instance(const ModuleConfig& a, const ModuleConfig& b) {
-  return std::tie(a.name, a.path, a.isolation, a.process, a.sha256, a.programs, a.writes, a.allows, a.options) ==
-         std::tie(b.name, b.path, b.isolation, b.process, b.sha256, b.programs, b.writes, b.allows, b.options);
-}
+bool same_instance(const ModuleConfig& a, const ModuleConfig& b);
+// Copies the rules and the position.
+void copy_rules(const ModuleConfig& from, ModuleConfig& to);
 
 // Returns the lists in force: for a confined module, a list without a value is empty.
 AllowedEdits allowed_edits(const ModuleConfig& module);

@@ -106,17 +106,6 @@ std::optional<milliseconds> read_time(TableReader& table, std::string_view key, 
   return given->value;
 }
 
-std::optional<std::uint32_t> read_count(TableReader& table, std::string_view key, std::uint32_t least,
-                                        std::uint32_t most) {
-  const auto number = table.integer(key);
-  if (!number) return std::nullopt;
-  if (number->value < least || number->value > most) {
-    table.refuse(key, number->position, fmt::format("{} is out of bounds; write {} to {}", number->value, least, most));
-    return std::nullopt;
-  }
-  return static_cast<std::uint32_t>(number->value);
-}
-
 void read_recovery(TableReader& table, HealthRuleConfig& rule) {
   static constexpr std::pair<std::string_view, Recovery> kRecoveries[] = {{"report", Recovery::kReport},
                                                                           {"silence", Recovery::kSilence},
@@ -135,7 +124,7 @@ void read_recovery(TableReader& table, HealthRuleConfig& rule) {
 }
 
 void read_relapses(TableReader& table, HealthRuleConfig& rule) {
-  rule.relapses = read_count(table, "relapses", 0, kMaxRelapses);
+  rule.relapses = table.count("relapses", 0, kMaxRelapses);
   rule.window = read_time(table, "window", std::chrono::seconds(1));
   const auto refuse = [&](std::string_view key, std::string_view why) {
     table.refuse(key, table.position_of(key), why);
@@ -180,7 +169,7 @@ void read_taint(TableReader table, HealthRuleConfig& rule) {
 void read_remedy(TableReader& table, HealthRuleConfig& rule) {
   static constexpr std::pair<std::string_view, bool> kRemedies[] = {{"reset", true}};
   const auto resets = table.choice("remedy", kRemedies);
-  const auto number = read_count(table, "resets_per_day", 1, kMaxResets);
+  const auto number = table.count("resets_per_day", 1, kMaxResets);
   if (table.has("resets_per_day") && !table.has("remedy"))
     table.refuse("resets_per_day", table.position_of("resets_per_day"),
                  "nothing resets the device; write remedy = \"reset\", too, or remove it");
@@ -206,7 +195,7 @@ HealthRuleConfig read_rule(TableReader table) {
                                                                             {"unhealthy", KubeletHealth::kUnhealthy},
                                                                             {"unknown", KubeletHealth::kUnknown}};
   HealthRuleConfig rule;
-  rule.position = table.position();
+  rule.position = {table.position()};
   if (!table.has("cause"))
     table.refuse("cause", table.position(),
                  "missing; write the cause that the rule judges, like \"Temperature\", or \"*\" for all");
@@ -228,9 +217,8 @@ HealthRuleConfig read_rule(TableReader table) {
 
 }  // namespace
 
-std::vector<HealthRuleConfig> read_health(std::vector<TableReader> tables) {
-  std::vector<HealthRuleConfig> rules;
-  for (TableReader& table : tables) {
+void read_health(TableReader& parent, std::string_view key, std::vector<HealthRuleConfig>& rules) {
+  for (TableReader& table : parent.tables(key)) {
     if (rules.size() == kMaxHealthRules) {
       table.reading().error(table.position(),
                             "{}: a module has at most {} rules; join some with * in their cause or reason",
@@ -239,7 +227,6 @@ std::vector<HealthRuleConfig> read_health(std::vector<TableReader> tables) {
     }
     rules.push_back(read_rule(std::move(table)));
   }
-  return rules;
 }
 
 }  // namespace cardcage

@@ -3,76 +3,10 @@
 #include <fmt/ranges.h>
 #include <algorithm>
 
+#include "host/config/sections.h"
+
 namespace cardcage {
 namespace {
-
-using Keys = std::vector<std::string>;
-
-template <class Section, class... Fields>
-void compare(const Section& running, const Section& wanted, Keys& changed,
-             const std::pair<const char*, Fields Section::*>&... fields) {
-  ((running.*fields.second == wanted.*fields.second ? void() : changed.push_back(fields.first)), ...);
-}
-
-Keys changed_settings(const Config& running, const Config& wanted) {
-  using std::pair;
-  Keys keys;
-  compare(running.log, wanted.log, keys, pair("log.level", &LogConfig::level), pair("log.format", &LogConfig::format));
-  compare(running.metrics, wanted.metrics, keys, pair("metrics.listen", &MetricsConfig::listen));
-  compare(running.deadlines, wanted.deadlines, keys, pair("deadlines.prepare", &DeadlineConfig::prepare),
-          pair("deadlines.unprepare", &DeadlineConfig::unprepare),
-          pair("deadlines.discover", &DeadlineConfig::discover), pair("deadlines.start", &DeadlineConfig::start),
-          pair("deadlines.stop", &DeadlineConfig::stop), pair("deadlines.allocate", &DeadlineConfig::allocate),
-          pair("deadlines.pre_start", &DeadlineConfig::pre_start),
-          pair("deadlines.module_call", &DeadlineConfig::module_call));
-  return keys;
-}
-
-// Keys that the daemon reads only when it starts: folders, sockets, names and credentials.
-Keys changed_restart_keys(const Config& running, const Config& wanted) {
-  using std::pair;
-  Keys keys;
-  compare(running.node, wanted.node, keys, pair("node.name", &NodeConfig::name),
-          pair("node.kubelet_root", &NodeConfig::kubelet_root), pair("node.state_dir", &NodeConfig::state_dir),
-          pair("node.run_dir", &NodeConfig::run_dir), pair("node.cdi_dir", &NodeConfig::cdi_dir),
-          pair("node.hooks_dir", &NodeConfig::hooks_dir), pair("node.modules_dir", &NodeConfig::modules_dirs),
-          pair("node.admin_socket", &NodeConfig::admin_socket), pair("node.claims", &NodeConfig::claims_folder),
-          pair("node.device_plugins_dir", &NodeConfig::device_plugins_dir),
-          pair("node.services_cgroup", &NodeConfig::services_cgroup), pair("node.nri_socket", &NodeConfig::nri_socket),
-          pair("node.features_dir", &NodeConfig::features_dir),
-          pair("node.numa_attribute", &NodeConfig::numa_attribute), pair("node.instance", &NodeConfig::instance));
-  compare(running.node.roots, wanted.node.roots, keys, pair("node.sysfs_root", &NodeRoots::sysfs),
-          pair("node.procfs_root", &NodeRoots::procfs), pair("node.devfs_root", &NodeRoots::devfs),
-          pair("node.driver_root", &NodeRoots::driver), pair("node.driver_root_on_node", &NodeRoots::driver_on_node));
-  compare(running.apiserver, wanted.apiserver, keys, pair("apiserver.kubeconfig", &ApiServerConfig::kubeconfig),
-          pair("apiserver.request_timeout", &ApiServerConfig::request_timeout));
-  return keys;
-}
-
-Keys changed_keys(const ModuleConfig& running, const ModuleConfig& wanted) {
-  using std::pair;
-  Keys keys;
-  compare(running, wanted, keys, pair("name", &ModuleConfig::name), pair("path", &ModuleConfig::path),
-          pair("isolation", &ModuleConfig::isolation), pair("process", &ModuleConfig::process),
-          pair("sha256", &ModuleConfig::sha256), pair("programs", &ModuleConfig::programs),
-          pair("writes", &ModuleConfig::writes));
-  compare(running.allows, wanted.allows, keys, pair("device_nodes", &AllowedEdits::device_nodes),
-          pair("mounts", &AllowedEdits::mounts), pair("hooks", &AllowedEdits::hooks),
-          pair("net_devices", &AllowedEdits::net_devices), pair("groups", &AllowedEdits::groups),
-          pair("env", &AllowedEdits::env));
-  std::set<std::string> options;
-  for (const auto& [name, option] : running.options) options.insert(name);
-  for (const auto& [name, option] : wanted.options) options.insert(name);
-  for (const std::string& name : options) {
-    const auto before = running.options.find(name), after = wanted.options.find(name);
-    const bool same =
-        before != running.options.end() && after != wanted.options.end() && before->second == after->second;
-    if (!same) keys.push_back("options." + name);
-  }
-  compare(running, wanted, keys, pair("health", &ModuleConfig::health), pair("attribute", &ModuleConfig::attributes),
-          pair("serve", &ModuleConfig::serve));
-  return keys;
-}
 
 const ModuleConfig* find(const std::vector<ModuleConfig>& modules, const std::string& name) {
   const auto entry = std::ranges::find(modules, name, &ModuleConfig::name);
@@ -115,7 +49,7 @@ void add_modules(const Config& running, const Config& wanted, ConfigPlan& plan) 
     }
     if (*before == module) continue;
     const auto kind = same_instance(*before, module) ? ModuleChange::Kind::kServed : ModuleChange::Kind::kReplaced;
-    plan.modules.push_back({kind, module.name, before->name, changed_keys(*before, module)});
+    plan.modules.push_back({kind, module.name, before->name, changed_module_keys(*before, module)});
   }
   for (const ModuleConfig& module : running.modules)
     if (!kept.contains(module.name))
@@ -151,7 +85,7 @@ PlanStep step(const ModuleChange& change) {
 ConfigPlan plan_change(const Config& running, const Config& wanted) {
   ConfigPlan plan;
   add_modules(running, wanted, plan);
-  plan.settings = changed_settings(running, wanted);
+  plan.settings = changed_live_keys(running, wanted);
   plan.restart = changed_restart_keys(running, wanted);
   for (const ModuleChange& change : plan.modules) {
     add_served(find(running.modules, change.before), plan.affected);
@@ -164,8 +98,7 @@ ConfigPlan plan_change(const Config& running, const Config& wanted) {
 }
 
 Config effective_config(const Config& running, Config wanted) {
-  wanted.node = running.node;
-  wanted.apiserver = running.apiserver;
+  copy_restart_sections(running, wanted);
   return wanted;
 }
 

@@ -102,25 +102,17 @@ const toml::node* TableReader::find(std::string_view key) {
   return table_ ? table_->get(key) : nullptr;
 }
 
-std::optional<Placed<std::string>> TableReader::string(std::string_view key) {
+template <class T>
+std::optional<Placed<T>> TableReader::value(std::string_view key, std::string_view expected) {
   const toml::node* node = find(key);
   if (!node) return std::nullopt;
-  if (const auto* text = node->as_string()) return Placed{text->get(), reading_.at(node->source())};
-  refuse(key, reading_.at(node->source()), "expected a string, found " + describe_value(*node));
+  if (const auto* value = node->as<T>()) return Placed{value->get(), reading_.at(node->source())};
+  refuse(key, reading_.at(node->source()), fmt::format("expected {}, found {}", expected, describe_value(*node)));
   return std::nullopt;
 }
 
-std::optional<Placed<std::string>> TableReader::checked(std::string_view key, Status (*check)(std::string_view)) {
-  auto text = string(key);
-  if (!text) return std::nullopt;
-  if (const auto valid = check(text->value); !valid) refuse(key, text->position, valid.error().message);
-  return text;
-}
-
-std::string TableReader::required(std::string_view key, Status (*check)(std::string_view), std::string_view remedy) {
-  if (!has(key)) refuse(key, position(), fmt::format("missing; {}", remedy));
-  auto text = checked(key, check);
-  return text ? std::move(text->value) : std::string();
+std::optional<Placed<std::string>> TableReader::string(std::string_view key) {
+  return value<std::string>(key, "a string");
 }
 
 std::optional<Placed<std::string>> TableReader::expanded(std::string_view key) {
@@ -159,24 +151,17 @@ std::optional<Placed<std::chrono::milliseconds>> TableReader::duration(std::stri
   return given;
 }
 
-void TableReader::read_duration(std::string_view key, std::chrono::milliseconds& value, std::chrono::milliseconds least,
-                                std::chrono::milliseconds most) {
-  if (const auto given = duration(key, least, most)) value = given->value;
-}
-
 std::optional<Placed<std::int64_t>> TableReader::integer(std::string_view key) {
-  const toml::node* node = find(key);
-  if (!node) return std::nullopt;
-  if (const auto* number = node->as_integer()) return Placed{number->get(), reading_.at(node->source())};
-  refuse(key, reading_.at(node->source()), "expected an integer, found " + describe_value(*node));
-  return std::nullopt;
+  return value<std::int64_t>(key, "an integer");
 }
 
-std::optional<Placed<bool>> TableReader::boolean(std::string_view key) {
-  const toml::node* node = find(key);
-  if (!node) return std::nullopt;
-  if (const auto* flag = node->as_boolean()) return Placed{flag->get(), reading_.at(node->source())};
-  refuse(key, reading_.at(node->source()), "expected true or false, found " + describe_value(*node));
+std::optional<Placed<bool>> TableReader::boolean(std::string_view key) { return value<bool>(key, "true or false"); }
+
+std::optional<std::uint32_t> TableReader::count(std::string_view key, std::uint32_t least, std::uint32_t most) {
+  const auto number = integer(key);
+  if (!number) return std::nullopt;
+  if (number->value >= least && number->value <= most) return static_cast<std::uint32_t>(number->value);
+  refuse(key, number->position, fmt::format("{} is out of bounds; write {} to {}", number->value, least, most));
   return std::nullopt;
 }
 

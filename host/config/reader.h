@@ -57,10 +57,6 @@ class TableReader {
       : reading_(reading), table_(table), path_(std::move(path)), position_(std::move(position)) {}
 
   std::optional<Placed<std::string>> string(std::string_view key);
-  // Reports a value that `check` refuses, and returns it all the same.
-  std::optional<Placed<std::string>> checked(std::string_view key, Status (*check)(std::string_view));
-  // Like checked(), for a required key; `remedy` tells the user what to write.
-  std::string required(std::string_view key, Status (*check)(std::string_view), std::string_view remedy);
   // Reads a string and replaces environment variables.
   std::optional<Placed<std::string>> expanded(std::string_view key);
   // Like expanded(), for a string or a list of strings; empty if the key is missing.
@@ -68,11 +64,10 @@ class TableReader {
   // Reports a duration out of bounds, and returns it.
   std::optional<Placed<std::chrono::milliseconds>> duration(std::string_view key, std::chrono::milliseconds least,
                                                             std::chrono::milliseconds most);
-  // Leaves the value as it is if the key is missing.
-  void read_duration(std::string_view key, std::chrono::milliseconds& value, std::chrono::milliseconds least,
-                     std::chrono::milliseconds most);
   std::optional<Placed<std::int64_t>> integer(std::string_view key);
   std::optional<Placed<bool>> boolean(std::string_view key);
+  // Reports a number out of bounds, and returns nothing.
+  std::optional<std::uint32_t> count(std::string_view key, std::uint32_t least, std::uint32_t most);
   // Empty if the key is missing.
   std::vector<Placed<std::string>> strings(std::string_view key);
   std::vector<Placed<std::int64_t>> integers(std::string_view key);
@@ -100,6 +95,16 @@ class TableReader {
     reading_.error(position, "{}: {}", name_of(key), message);
   }
 
+  // Stores a value, or reports its error followed by `remedy`.
+  template <class T>
+  void store(std::string_view key, const SourcePosition& position, Result<T> given, T& value,
+             std::string_view remedy = "") {
+    if (given)
+      value = std::move(*given);
+    else
+      refuse(key, position, given.error().message + std::string(remedy));
+  }
+
   // "node.name" for "name".
   std::string name_of(std::string_view key) const;
   bool has(std::string_view key) const { return table_ && table_->contains(key); }
@@ -121,6 +126,8 @@ class TableReader {
  private:
   const toml::node* find(std::string_view key);
   std::optional<Placed<std::string>> expand(std::string_view key, const Placed<std::string>& text);
+  template <class T>
+  std::optional<Placed<T>> value(std::string_view key, std::string_view expected);
   template <class T>
   std::vector<Placed<T>> list(std::string_view key, std::string_view item, std::string_view items);
   void refuse_choice(std::string_view key, const Placed<std::string>& text, const std::vector<std::string>& known);

@@ -1,5 +1,6 @@
 #include "host/config/sections.h"
 
+#include "host/config/fields.h"
 #include "host/config/names.h"
 #include "host/core/tcp_address.h"
 
@@ -20,43 +21,26 @@ constexpr milliseconds kMaxDraCall{44'000};
 constexpr milliseconds kMaxAllocate{30'000};
 // KubeletPreStartContainerRPCTimeoutInSecs is 30 (deviceplugin/v1beta1/constants.go).
 constexpr milliseconds kMaxPreStart{29'000};
+constexpr milliseconds kLeast{100}, kMost{600'000};
 
 void read_absolute(TableReader& table, std::string_view key, std::filesystem::path& path) {
+  if (const auto text = table.expanded(key)) table.store(key, text->position, absolute_path(text->value), path);
+}
+
+constexpr auto short_path(std::size_t longest) {
+  return [=](TableReader& table, std::string_view key, std::filesystem::path& path) {
+    read_absolute(table, key, path);
+    if (path.native().size() > longest)
+      table.refuse(key, table.position_of(key),
+                   fmt::format("'{}' is {} bytes long; unix sockets allow at most {} here", path.native(),
+                               path.native().size(), longest));
+  };
+}
+
+void read_claims(TableReader& table, std::string_view key, std::filesystem::path& folder) {
   const auto text = table.expanded(key);
-  if (!text) return;
-  auto value = absolute_path(text->value);
-  if (value)
-    path = std::move(*value);
-  else
-    table.refuse(key, text->position, value.error().message);
-}
-
-void read_short_path(TableReader& table, std::string_view key, std::filesystem::path& path, std::size_t longest) {
-  read_absolute(table, key, path);
-  if (path.native().size() > longest)
-    table.refuse(key, table.position_of(key),
-                 fmt::format("'{}' is {} bytes long; unix sockets allow at most {} here", path.native(),
-                             path.native().size(), longest));
-}
-
-void read_name(TableReader& table, std::string& name) {
-  const auto text = table.expanded("name");
-  if (!table.has("name"))
-    table.refuse("name", table.position(), "missing; write this node's name in Kubernetes, usually \"$NODE_NAME\"");
-  if (!text) return;
-  if (const auto valid = check_node_name(text->value); !valid)
-    table.refuse("name", text->position, valid.error().message);
-  name = text->value;
-}
-
-void read_claims(TableReader& table, std::filesystem::path& folder) {
-  const auto text = table.expanded("claims");
-  if (!text || text->value == "apiserver") return;
-  auto path = absolute_path(text->value);
-  if (path)
-    folder = std::move(*path);
-  else
-    table.refuse("claims", text->position, path.error().message + ", or write \"apiserver\"");
+  if (text && text->value != "apiserver")
+    table.store(key, text->position, absolute_path(text->value), folder, ", or write \"apiserver\"");
 }
 
 // An empty text means no path.
@@ -68,106 +52,101 @@ void read_optional_path(TableReader& table, std::string_view key, std::filesyste
     read_absolute(table, key, path);
 }
 
-void read_modules_dirs(TableReader& table, std::vector<std::filesystem::path>& folders) {
-  const auto texts = table.expanded_list("modules_dir");
-  if (table.has("modules_dir")) folders.clear();
-  for (const auto& text : texts) {
-    auto folder = absolute_path(text.value);
-    if (folder)
-      folders.push_back(std::move(*folder));
-    else
-      table.refuse("modules_dir", text.position, folder.error().message);
-  }
+void read_driver_on_node(TableReader& table, std::string_view key, std::filesystem::path& path,
+                         const NodeConfig& node) {
+  read_optional_path(table, key, path);
+  if (node.roots.driver == "/" && !path.empty())
+    table.refuse(key, table.position_of(key), "needs driver_root, the folder at which cardcage sees it");
 }
 
-void read_instance(TableReader& table, std::string& instance) {
-  const auto text = table.expanded("instance");
-  if (!text || text->value.empty()) return;
-  if (const auto valid = check_label(text->value); !valid)
-    table.refuse("instance", text->position, valid.error().message);
-  instance = text->value;
+void read_folders(TableReader& table, std::string_view key, std::vector<std::filesystem::path>& folders) {
+  const auto texts = table.expanded_list(key);
+  if (table.has(key)) folders.clear();
+  for (const auto& text : texts) table.store(key, text.position, absolute_path(text.value), folders.emplace_back());
 }
+
+Status check_instance(std::string_view text) { return text.empty() ? Status() : check_label(text); }
+
+Status check_listen(std::string_view text) {
+  const auto address = parse_tcp_address(text);
+  return address || text.empty() ? Status() : std::unexpected(address.error());
+}
+
+constexpr std::pair<std::string_view, NumaAttribute> kNumaAttributes[] = {{"scalar", NumaAttribute::kScalar},
+                                                                          {"list", NumaAttribute::kList}};
+constexpr std::pair<std::string_view, LogLevel> kLevels[] = {{"trace", LogLevel::kTrace},
+                                                             {"debug", LogLevel::kDebug},
+                                                             {"info", LogLevel::kInfo},
+                                                             {"warn", LogLevel::kWarn},
+                                                             {"error", LogLevel::kError}};
+constexpr std::pair<std::string_view, LogFormat> kFormats[] = {{"text", LogFormat::kText}, {"json", LogFormat::kJson}};
+
+constexpr std::tuple kNode{
+    field<&NodeConfig::name>(
+        "name", required(expanded(check_node_name), "write this node's name in Kubernetes, usually \"$NODE_NAME\"")),
+    field<&NodeConfig::kubelet_root>("kubelet_root", short_path(kMaxKubeletRoot)),
+    field<&NodeConfig::state_dir>("state_dir", read_absolute),
+    field<&NodeConfig::run_dir>("run_dir", read_absolute),
+    field<&NodeConfig::cdi_dir>("cdi_dir", read_absolute),
+    field<&NodeConfig::hooks_dir>("hooks_dir", read_absolute),
+    field<&NodeConfig::modules_dirs>("modules_dir", read_folders),
+    field<&NodeConfig::admin_socket>("admin_socket", short_path(kMaxSocketPath)),
+    field<&NodeConfig::claims_folder>("claims", read_claims),
+    field<&NodeConfig::device_plugins_dir>("device_plugins_dir", short_path(kMaxDevicePluginsDir)),
+    field<&NodeConfig::services_cgroup>("services_cgroup", read_absolute),
+    field<&NodeConfig::nri_socket>("nri_socket", read_optional_path),
+    field<&NodeConfig::features_dir>("features_dir", read_optional_path),
+    field<&NodeConfig::numa_attribute>("numa_attribute", one_of(kNumaAttributes)),
+    field<&NodeConfig::instance>("instance", expanded(check_instance)),
+    field<&NodeConfig::roots, &NodeRoots::sysfs>("sysfs_root", read_absolute),
+    field<&NodeConfig::roots, &NodeRoots::procfs>("procfs_root", read_absolute),
+    field<&NodeConfig::roots, &NodeRoots::devfs>("devfs_root", read_absolute),
+    field<&NodeConfig::roots, &NodeRoots::driver>("driver_root", read_absolute),
+    field<&NodeConfig::roots, &NodeRoots::driver_on_node>("driver_root_on_node", read_driver_on_node)};
+
+constexpr std::tuple kApiServer{
+    field<&ApiServerConfig::kubeconfig>("kubeconfig", read_absolute),
+    field<&ApiServerConfig::request_timeout>("request_timeout", between(kLeast, milliseconds(60'000)))};
+
+constexpr std::tuple kLog{field<&LogConfig::level>("level", one_of(kLevels)),
+                          field<&LogConfig::format>("format", one_of(kFormats))};
+
+constexpr std::tuple kMetrics{field<&MetricsConfig::listen>("listen", text(check_listen))};
+
+constexpr std::tuple kDeadlines{field<&DeadlineConfig::prepare>("prepare", between(kLeast, kMaxDraCall)),
+                                field<&DeadlineConfig::unprepare>("unprepare", between(kLeast, kMaxDraCall)),
+                                field<&DeadlineConfig::discover>("discover", between(kLeast, kMost)),
+                                field<&DeadlineConfig::start>("start", between(kLeast, kMost)),
+                                field<&DeadlineConfig::stop>("stop", between(kLeast, kMost)),
+                                field<&DeadlineConfig::allocate>("allocate", between(kLeast, kMaxAllocate)),
+                                field<&DeadlineConfig::pre_start>("pre_start", between(kLeast, kMaxPreStart)),
+                                field<&DeadlineConfig::module_call>("module_call", between(kLeast, kMost))};
+
+// The daemon reads these sections only when it starts: folders, sockets, names and credentials.
+constexpr std::tuple kRestartSections{field<&Config::node>("node", Table{kNode}),
+                                      field<&Config::apiserver>("apiserver", Table{kApiServer})};
+
+// A change of these sections takes effect at once.
+constexpr std::tuple kLiveSections{field<&Config::log>("log", Table{kLog}),
+                                   field<&Config::metrics>("metrics", Table{kMetrics}),
+                                   field<&Config::deadlines>("deadlines", Table{kDeadlines})};
 
 }  // namespace
 
-NodeConfig read_node(TableReader table) {
-  NodeConfig node;
-  read_name(table, node.name);
-  read_short_path(table, "kubelet_root", node.kubelet_root, kMaxKubeletRoot);
-  read_absolute(table, "state_dir", node.state_dir);
-  read_absolute(table, "run_dir", node.run_dir);
-  read_absolute(table, "cdi_dir", node.cdi_dir);
-  read_absolute(table, "hooks_dir", node.hooks_dir);
-  read_modules_dirs(table, node.modules_dirs);
-  read_short_path(table, "admin_socket", node.admin_socket, kMaxSocketPath);
-  read_claims(table, node.claims_folder);
-  read_short_path(table, "device_plugins_dir", node.device_plugins_dir, kMaxDevicePluginsDir);
-  read_optional_path(table, "features_dir", node.features_dir);
-  read_absolute(table, "sysfs_root", node.roots.sysfs);
-  read_absolute(table, "procfs_root", node.roots.procfs);
-  read_absolute(table, "devfs_root", node.roots.devfs);
-  read_absolute(table, "driver_root", node.roots.driver);
-  read_optional_path(table, "driver_root_on_node", node.roots.driver_on_node);
-  if (const auto text = table.expanded("driver_root_on_node");
-      text && node.roots.driver == "/" && !node.roots.driver_on_node.empty())
-    table.refuse("driver_root_on_node", text->position, "needs driver_root, the folder at which cardcage sees it");
-  read_absolute(table, "services_cgroup", node.services_cgroup);
-  read_optional_path(table, "nri_socket", node.nri_socket);
-  static constexpr std::pair<std::string_view, NumaAttribute> kNumaAttributes[] = {{"scalar", NumaAttribute::kScalar},
-                                                                                   {"list", NumaAttribute::kList}};
-  node.numa_attribute = table.choice("numa_attribute", kNumaAttributes).value_or(node.numa_attribute);
-  read_instance(table, node.instance);
-  table.refuse_unknown_keys();
-  return node;
+void read_sections(TableReader& root, Config& config) {
+  read_fields(root, config, kRestartSections);
+  read_fields(root, config, kLiveSections);
+  list_of(read_module)(root, "module", config.modules);
 }
 
-ApiServerConfig read_apiserver(TableReader table) {
-  ApiServerConfig apiserver;
-  read_absolute(table, "kubeconfig", apiserver.kubeconfig);
-  table.read_duration("request_timeout", apiserver.request_timeout, milliseconds(100), milliseconds(60'000));
-  table.refuse_unknown_keys();
-  return apiserver;
+std::vector<std::string> changed_restart_keys(const Config& before, const Config& after) {
+  return changed_keys(before, after, kRestartSections);
 }
 
-LogConfig read_log(TableReader table) {
-  static constexpr std::pair<std::string_view, LogLevel> kLevels[] = {{"trace", LogLevel::kTrace},
-                                                                      {"debug", LogLevel::kDebug},
-                                                                      {"info", LogLevel::kInfo},
-                                                                      {"warn", LogLevel::kWarn},
-                                                                      {"error", LogLevel::kError}};
-  static constexpr std::pair<std::string_view, LogFormat> kFormats[] = {{"text", LogFormat::kText},
-                                                                        {"json", LogFormat::kJson}};
-  LogConfig log;
-  log.level = table.choice("level", kLevels).value_or(log.level);
-  log.format = table.choice("format", kFormats).value_or(log.format);
-  table.refuse_unknown_keys();
-  return log;
+std::vector<std::string> changed_live_keys(const Config& before, const Config& after) {
+  return changed_keys(before, after, kLiveSections);
 }
 
-MetricsConfig read_metrics(TableReader table) {
-  MetricsConfig metrics;
-  if (const auto listen = table.string("listen")) {
-    metrics.listen = listen->value;
-    const auto address = parse_tcp_address(listen->value);
-    if (!address && !listen->value.empty()) table.refuse("listen", listen->position, address.error().message);
-  }
-  table.refuse_unknown_keys();
-  return metrics;
-}
-
-DeadlineConfig read_deadlines(TableReader table) {
-  constexpr milliseconds kLeast{100}, kMost{600'000};
-  DeadlineConfig deadlines;
-  table.read_duration("prepare", deadlines.prepare, kLeast, kMaxDraCall);
-  table.read_duration("unprepare", deadlines.unprepare, kLeast, kMaxDraCall);
-  table.read_duration("discover", deadlines.discover, kLeast, kMost);
-  table.read_duration("start", deadlines.start, kLeast, kMost);
-  table.read_duration("stop", deadlines.stop, kLeast, kMost);
-  table.read_duration("allocate", deadlines.allocate, kLeast, kMaxAllocate);
-  table.read_duration("pre_start", deadlines.pre_start, kLeast, kMaxPreStart);
-  table.read_duration("module_call", deadlines.module_call, kLeast, kMost);
-  table.refuse_unknown_keys();
-  return deadlines;
-}
+void copy_restart_sections(const Config& from, Config& to) { copy_fields(from, to, kRestartSections); }
 
 }  // namespace cardcage

@@ -1,4 +1,4 @@
-// A reader for each section of a configuration. A reader reports errors and continues with the default.
+// The sections of a configuration. A reader reports errors and continues with the default.
 #pragma once
 
 #include <vector>
@@ -8,20 +8,23 @@
 
 namespace cardcage {
 
-NodeConfig read_node(TableReader table);
-ApiServerConfig read_apiserver(TableReader table);
-LogConfig read_log(TableReader table);
-MetricsConfig read_metrics(TableReader table);
-DeadlineConfig read_deadlines(TableReader table);
+// Reads the whole file.
+void read_sections(TableReader& root, Config& config);
+// The keys that differ: those that the daemon reads only when it starts, and those that take effect at once.
+std::vector<std::string> changed_restart_keys(const Config& before, const Config& after);
+std::vector<std::string> changed_live_keys(const Config& before, const Config& after);
+void copy_restart_sections(const Config& from, Config& to);
+
 // Reads [module.process]; module.isolation must have been read before.
-void read_process(TableReader table, ModuleConfig& module);
-// Reads the keys of [[module]] that limit the edits for containers.
-AllowedEdits read_allowed_edits(TableReader& table);
-std::vector<HealthRuleConfig> read_health(std::vector<TableReader> tables);
-std::vector<AttributeConfig> read_attributes(std::vector<TableReader> tables);
+void read_process(TableReader& parent, std::string_view key, ProcessConfig& process, const ModuleConfig& module);
+void read_health(TableReader& parent, std::string_view key, std::vector<HealthRuleConfig>& rules);
+AttributeConfig read_attribute(TableReader table);
+ServeConfig read_serve(TableReader table);
 // Reads `select` of a rule.
 Select read_select(TableReader& rule);
-std::vector<ModuleConfig> read_modules(std::vector<TableReader> tables);
+ModuleConfig read_module(TableReader table);
+// The keys that differ, relative to [[module]].
+std::vector<std::string> changed_module_keys(const ModuleConfig& before, const ModuleConfig& after);
 
 // Reports errors that can be seen only across modules: names that are used twice, rules that no device can reach.
 void check_across_modules(const std::vector<ModuleConfig>& modules, Reading& reading);

@@ -30,7 +30,7 @@ bool is_other_hardware(const Device& one, const Device& other) {
 }
 
 // The position that messages name, where an operator would look.
-const SourcePosition kCommandLine{.file = "--option"};
+const Origin kCommandLine{{.file = "--option"}};
 
 }  // namespace
 

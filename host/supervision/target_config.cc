@@ -3,20 +3,9 @@
 #include <utility>
 
 namespace cardcage {
-namespace {
-
-// Copies the settings that no instance sees, which take effect at once.
-void take_rules(const ModuleConfig& from, ModuleConfig& to) {
-  to.health = from.health;
-  to.attributes = from.attributes;
-  to.serve = from.serve;
-  to.position = from.position;
-}
-
-}  // namespace
 
 void TargetConfig::configure(ModuleConfig config) {
-  take_rules(config, running_);
+  copy_rules(config, running_);
   if (same_instance(config, running_)) {
     running_.options = std::move(config.options);  // takes their new positions in the file
     candidate_.reset();
@@ -24,7 +13,7 @@ void TargetConfig::configure(ModuleConfig config) {
     return;
   }
   if (candidate_ && same_instance(*candidate_, config)) {
-    take_rules(config, *candidate_);
+    copy_rules(config, *candidate_);
     return;
   }
   candidate_ = std::move(config);
@@ -52,7 +41,7 @@ void TargetConfig::refuse_trial(const Error& why) {
 
 // Another configuration may be wanted by now.
 void TargetConfig::take_back(ModuleConfig before, const Error& why) {
-  take_rules(running_, before);
+  copy_rules(running_, before);
   ModuleConfig failed = std::exchange(running_, std::move(before));
   if (candidate_ && same_instance(*candidate_, running_)) candidate_.reset();
   if (candidate_ || requested_ || same_instance(failed, running_)) return;
