@@ -122,22 +122,25 @@ void read_programs(TableReader& table, std::string_view key, std::vector<std::fi
 constexpr std::pair<std::string_view, Isolation> kIsolations[] = {{"in-process", Isolation::kInProcess},
                                                                   {"process", Isolation::kProcess}};
 
-// A change of these keys needs a new instance.
-constexpr std::tuple kInstanceKeys{
-    field<&ModuleConfig::name>("name", required(text(check_label), "write a name of your choice, like \"gpu\"")),
-    field<&ModuleConfig::path>("path", required(read_path, "write the file's name, like \"libcardcage_mock.so\"")),
-    field<&ModuleConfig::isolation>("isolation", one_of(kIsolations)),
-    field<&ModuleConfig::process>("process", read_process),
-    field<&ModuleConfig::sha256>("sha256", read_sha256),
-    field<&ModuleConfig::programs>("programs", read_programs),
-    field<&ModuleConfig::writes>("writes", texts(check_path_pattern)),
+// The edits that a module may give; a confined module may give none that its list does not name.
+constexpr std::tuple kEditKeys{
     field<&ModuleConfig::allows, &AllowedEdits::device_nodes>("device_nodes", optional_list(texts(check_path_pattern))),
     field<&ModuleConfig::allows, &AllowedEdits::mounts>("mounts", optional_list(texts(check_mount))),
     field<&ModuleConfig::allows, &AllowedEdits::hooks>("hooks", optional_list(texts(check_path_pattern))),
     field<&ModuleConfig::allows, &AllowedEdits::net_devices>("net_devices", optional_list(texts(check_interface))),
     field<&ModuleConfig::allows, &AllowedEdits::groups>("groups", optional_list(read_groups)),
-    field<&ModuleConfig::allows, &AllowedEdits::env>("env", optional_list(texts(check_variable))),
-    field<&ModuleConfig::options>("options", Options{})};
+    field<&ModuleConfig::allows, &AllowedEdits::env>("env", optional_list(texts(check_variable)))};
+
+// A change of these keys needs a new instance.
+constexpr auto kInstanceKeys = std::tuple_cat(
+    std::tuple{
+        field<&ModuleConfig::name>("name", required(text(check_label), "write a name of your choice, like \"gpu\"")),
+        field<&ModuleConfig::path>("path", required(read_path, "write the file's name, like \"libcardcage_mock.so\"")),
+        field<&ModuleConfig::isolation>("isolation", one_of(kIsolations)),
+        field<&ModuleConfig::process>("process", read_process), field<&ModuleConfig::sha256>("sha256", read_sha256),
+        field<&ModuleConfig::programs>("programs", read_programs),
+        field<&ModuleConfig::writes>("writes", texts(check_path_pattern))},
+    kEditKeys, std::tuple{field<&ModuleConfig::options>("options", Options{})});
 
 // No instance sees these keys; a change takes effect at once.
 constexpr std::tuple kRuleKeys{
@@ -172,12 +175,12 @@ void copy_rules(const ModuleConfig& from, ModuleConfig& to) {
 }
 
 AllowedEdits allowed_edits(const ModuleConfig& module) {
-  AllowedEdits allows = module.allows;
-  if (!module.process.confines()) return allows;
-  for (auto* list : {&allows.device_nodes, &allows.mounts, &allows.hooks, &allows.net_devices, &allows.env})
-    if (!*list) list->emplace();
-  if (!allows.groups) allows.groups.emplace();
-  return allows;
+  ModuleConfig allowed{.allows = module.allows};
+  if (module.process.confines())
+    for_each_field(kEditKeys, [&](const auto& field) {
+      if (auto& list = field.in(allowed); !list) list.emplace();
+    });
+  return allowed.allows;
 }
 
 }  // namespace cardcage
