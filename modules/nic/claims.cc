@@ -55,8 +55,8 @@ std::vector<KeptInterface> interfaces_in(const cage::Claim& claim) {
 }
 
 // Returns the leases that a plugin may still hold. They outlast a reboot.
-std::vector<Lease> leases_in(const cage::Claim& claim) {
-  std::vector<Lease> leases = journal_of(claim).leases;
+std::vector<Lease> leases_in(const cage::Claim& claim, const Journal& journal) {
+  std::vector<Lease> leases = journal.leases;
   for (const KeptInterface& kept : saved_interfaces(claim))
     if (kept.lease && std::ranges::find(leases, kept.lease->interface, &Lease::interface) == leases.end())
       leases.push_back(*kept.lease);
@@ -191,7 +191,7 @@ void Claims::unprepare(const cage::Call& call, const cage::Claim& claim) {
   for (const auto& [device, function] : journal.functions)
     attempts.run([&] { passthrough_.take_back(call, device, function); });
   // Last, because a pod may use the addresses until its interface is back.
-  for (const Lease& lease : leases_in(claim))
+  for (const Lease& lease : leases_in(claim, journal))
     if (!attempts.failed()) attempts.run([&] { ipam_.remove(call, claim.uid(), lease); });
   if (!claim.journal().empty() || !claim.state().empty()) host_.rescan();
   attempts.finish();

@@ -1,14 +1,11 @@
 #include "modules/nvidia/claims.h"
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
 
 #include "modules/common/attempts.h"
-#include "modules/common/process.h"
 #include "modules/nvidia/device_nodes.h"
 #include "modules/nvidia/gpu_modes.h"
-#include "modules/nvidia/mebibyte.h"
 #include "modules/nvidia/mig_changes.h"
 #include "modules/nvidia/reset.h"
 #include "modules/nvidia/sharing.h"
