@@ -80,7 +80,8 @@ class Cluster {
   virtual Task<Status> follow_claims(std::function<void(ClaimEvent)> on_event) = 0;
 
   virtual Task<Result<SliceList>> list_slices(std::string driver, std::string node_name, Instant deadline) = 0;
-  // Lists the pools of all nodes, one entry for each slice. Costs more than list_slices().
+  // Lists the pools of all nodes, one entry for each slice, from the server's cache, which may lag behind a write.
+  // Costs more than list_slices().
   virtual Task<Result<std::vector<PublishedPool>>> list_pools(std::string driver, Instant deadline) = 0;
   // The number of slices to write at the same time.
   virtual std::size_t parallel_writes() const = 0;
