@@ -1,11 +1,11 @@
 #include "modules/fpga/claims.h"
 
 #include <algorithm>
-#include <cctype>
 #include <chrono>
 #include <exception>
 
 #include "modules/common/attempts.h"
+#include "modules/common/device_variable.h"
 #include "modules/fpga/dfl/engine.h"
 #include "modules/fpga/inventory.h"
 
@@ -42,13 +42,6 @@ void when_idle(const cage::Call& call, const std::function<void()>& action) {
 [[noreturn]] void throw_gone(std::string_view device) {
   throw cage::Error(CAGE_NOT_FOUND, "device '" + std::string(device) +
                                         "' is not on this node any more; delete the claim, or bring the card back");
-}
-
-// "FPGA_0000_3B_00_0_P0" of "fpga-0000-3b-00-0-p0". Each device has its own, because a container may have several.
-std::string variable_of(const Identity& device) {
-  std::string name = device.name;
-  for (char& c : name) c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return name;
 }
 
 Duties duties_of(const cage::Claim& claim) {
@@ -319,7 +312,7 @@ void Claims::add_edits(const Work& work, cage::Edit edit) const {
     work.target->add_to(edit, work.bitstream ? &*work.bitstream : nullptr);
   std::string function = work.bitstream ? work.bitstream->bitstream.function_id : work.settings.function;
   if (function.empty()) function = work.target->function().id;
-  edit.env(variable_of(work.target->identity()), function);
+  edit.env(hardware::variable_of(work.target->identity().name), function);
 }
 
 // A device that is gone leaves nothing to release but the drivers that its functions had.
