@@ -19,7 +19,8 @@ inline cage_pod lent(const SandboxedPod& pod) {
           .reserved = 0,
           .uid = lent(pod.uid),
           .name_space = lent(pod.name_space),
-          .name = lent(pod.name)};
+          .name = lent(pod.name),
+          .network_namespace_path = lent(pod.network_namespace_path)};
 }
 
 }  // namespace cardcage

@@ -18,6 +18,7 @@ struct SandboxedPod {
   std::string uid, name_space, name;
   // The pod's network namespace, and a NETLINK_ROUTE socket in it.
   SharedFd network_namespace, route_socket;
+  std::string network_namespace_path = {};  // empty if the container runtime did not report it
 };
 
 }  // namespace cardcage

@@ -27,7 +27,8 @@ Sandboxes::OpenSandbox with_network(RuntimeSandbox sandbox, const PodNetwork& ne
                   .name_space = std::move(pod.name_space),
                   .name = std::move(pod.name),
                   .network_namespace = network.network_namespace,
-                  .route_socket = network.route_socket}};
+                  .route_socket = network.route_socket,
+                  .network_namespace_path = std::move(pod.network_namespace)}};
 }
 
 Result<Sandboxes::OpenSandbox> open_sandbox(RuntimeSandbox sandbox) {
@@ -47,6 +48,7 @@ bool is_prepared_for(const ClaimRecord* claim, const std::string& pod_uid) {
 }  // namespace
 
 Task<Status> Sandboxes::start(RuntimeSandbox starting) {
+  paths_[starting.id] = starting.pod.network_namespace;
   std::vector<ClaimKey> its;
   for (const auto& [key, claim] : environment_.ledger.claims())
     if (is_prepared_for(claim.get(), starting.pod.uid) && moves_devices(*claim)) its.push_back(key);
@@ -64,6 +66,7 @@ Task<Status> Sandboxes::start(RuntimeSandbox starting) {
 }
 
 Task<void> Sandboxes::stop(RuntimeSandbox stopping) {
+  paths_.erase(stopping.id);
   const auto sandbox = open_sandbox(std::move(stopping));
   if (!sandbox) co_return;  // the sandbox is gone, and unprepare finds the devices
   const auto its =
@@ -81,7 +84,9 @@ bool Sandboxes::is_in(const Attachment& attachment, const OpenSandbox& sandbox) 
   return attached && (attached->sandbox.empty() || sandbox.id.empty() || attached->sandbox == sandbox.id);
 }
 
-void Sandboxes::keep(const std::vector<RuntimeSandbox>& sandboxes) const {
+void Sandboxes::keep(const std::vector<RuntimeSandbox>& sandboxes) {
+  paths_.clear();
+  for (const RuntimeSandbox& sandbox : sandboxes) paths_[sandbox.id] = sandbox.pod.network_namespace;
   const auto is_over = [&](const Attachment& attachment) {
     const auto attached = read_attachment(environment_.attachments.folder(), attachment);
     return attached && !(attached->uid.empty() && attached->sandbox.empty()) &&
@@ -96,11 +101,12 @@ void Sandboxes::keep(const std::vector<RuntimeSandbox>& sandboxes) const {
 Task<Status> Sandboxes::admit(HookRequest request, UniqueFd network_namespace) {
   const auto network = open_pod_network(std::move(network_namespace));
   if (!network) co_return within(network.error(), "claim {}", request.claim_uid);
+  const auto path = paths_.find(request.sandbox);
   RuntimeSandbox sandbox{.id = std::move(request.sandbox),
                          .pod = {.uid = std::move(request.pod_uid),
                                  .name_space = std::move(request.pod_namespace),
                                  .name = std::move(request.pod),
-                                 .network_namespace = {}}};
+                                 .network_namespace = path == paths_.end() ? std::string() : path->second}};
   ClaimKey claim{request.driver, request.claim_uid};
   OpenSandbox opened = with_network(std::move(sandbox), *network);
   co_return co_await attach(std::move(claim), std::move(opened), nullptr);

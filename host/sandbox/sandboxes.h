@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -45,7 +46,7 @@ class Sandboxes {
   // Called before a pod loses its sandbox: takes the devices back. Failures are left to unprepare.
   Task<void> stop(RuntimeSandbox sandbox);
   // Called with all existing sandboxes: forgets attachments to others.
-  void keep(const std::vector<RuntimeSandbox>& sandboxes) const;
+  void keep(const std::vector<RuntimeSandbox>& sandboxes);
   // Called before a container with the claim starts in this namespace.
   Task<Status> admit(HookRequest request, UniqueFd network_namespace);
 
@@ -59,6 +60,7 @@ class Sandboxes {
   Task<Status> alone(ClaimKey claim, std::function<Task<Status>()> work);
 
   const SandboxEnvironment environment_;
+  std::map<std::string, std::string> paths_;  // of network namespaces, which the hook does not know, by sandbox id
 };
 
 }  // namespace cardcage

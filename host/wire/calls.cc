@@ -57,6 +57,7 @@ struct WriteCall {
     to.mutable_pod()->set_uid(pod.uid);
     to.mutable_pod()->set_name_space(pod.name_space);
     to.mutable_pod()->set_name(pod.name);
+    to.mutable_pod()->set_network_namespace_path(pod.network_namespace_path);
   }
 };
 
@@ -67,7 +68,8 @@ static SandboxedPod read(const wire::Pod& from) {
           .name_space = from.name_space(),
           .name = from.name(),
           .network_namespace = {},
-          .route_socket = {}};
+          .route_socket = {},
+          .network_namespace_path = from.network_namespace_path()};
 }
 
 void write(const ModuleCall& from, wire::Request& to) { std::visit(WriteCall{to}, from); }

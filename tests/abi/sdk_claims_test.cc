@@ -35,10 +35,11 @@ TEST_P(SdkClaims, AttachAndDetachGetThePod) {
                      .reserved = 0,
                      .uid = CAGE_LIT("p-1"),
                      .name_space = CAGE_LIT("ns"),
-                     .name = CAGE_LIT("pod")};
+                     .name = CAGE_LIT("pod"),
+                     .network_namespace_path = CAGE_LIT("/run/netns/pod")};
   const Call call;
   EXPECT_EQ(family->attach(instance.get(), call.get(), claim.get(), &pod), CAGE_OK) << call.explanation;
-  EXPECT_THAT(instance.host.logs, Contains("attach u-1 of '' to ns/pod (p-1) in 41 by 42"));
+  EXPECT_THAT(instance.host.logs, Contains("attach u-1 of '' to ns/pod (p-1) in 41 at /run/netns/pod by 42"));
   EXPECT_EQ(family->detach(instance.get(), call.get(), claim.get(), &pod), CAGE_OK) << call.explanation;
   EXPECT_THAT(instance.host.logs, Contains("detach u-1 from pod"));
   Call cancelled;

@@ -91,6 +91,7 @@ ModuleReply FakeModule::reply(BindCall& call) {
 
 ModuleReply FakeModule::reply(AttachCall& call) {
   attached[call.claim.ref.uid] = call.pod.uid;
+  pod_path = call.pod.network_namespace_path;
   return {};
 }
 

@@ -80,6 +80,7 @@ class FakeModule final : public Module {
   std::vector<Call> calls;
   std::map<std::string, ModuleClaim> holds;     // by claim UID: prepared and not unprepared
   std::map<std::string, std::string> attached;  // the pod's UID, by claim UID
+  std::string pod_path;                         // network_namespace_path of the last pod that was attached to
   std::vector<std::vector<ModuleClaim>> reconciled;
   std::vector<EventBatch> batches;
   ModuleEvents events;

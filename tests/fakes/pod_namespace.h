@@ -5,6 +5,7 @@
 #include <linux/netlink.h>
 #include <sched.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <string>
@@ -32,9 +33,12 @@ class PodNamespace {
             .name_space = "ns",
             .name = name,
             .network_namespace = namespace_,
-            .route_socket = socket_};
+            .route_socket = socket_,
+            .network_namespace_path = works() ? path() : std::string()};
   }
   int descriptor() const { return namespace_->get(); }
+  // For other processes of the node.
+  std::string path() const { return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(descriptor()); }
   // Closes the namespace. The daemon keeps it alive while it has it open.
   void end() {
     socket_.reset();

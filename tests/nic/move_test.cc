@@ -107,7 +107,8 @@ class Scene {
                     .reserved = 0,
                     .uid = {},
                     .name_space = {},
-                    .name = {}};
+                    .name = {},
+                    .network_namespace_path = {}};
   KeptInterface kept_;
   Settings settings_;
   std::string before_;

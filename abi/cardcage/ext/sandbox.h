@@ -16,6 +16,8 @@ typedef struct cage_pod {          /* a pod whose sandbox exists */
                                       setns(2). Both are open during the call: duplicate them */
   uint32_t reserved;
   cage_str uid, name_space, name;
+  cage_str network_namespace_path; /* a path of the namespace on the node, for programs; empty if the
+                                      container runtime did not report it */
 } cage_pod;
 
 /* attach: the claim is prepared, and a pod that it is reserved for has its sandbox: moves the devices

@@ -19,6 +19,8 @@ class Pod {
   std::string_view name() const { return detail::view(raw_->name); }
   // A descriptor of its network namespace, which is never the node's.
   int network_namespace() const { return raw_->network_namespace; }
+  // A path of the namespace on the node, for programs; empty if the container runtime did not report it.
+  std::string_view network_namespace_path() const { return detail::view(raw_->network_namespace_path); }
   // A NETLINK_ROUTE socket in there, for modules that may not call setns(2).
   int route_socket() const { return raw_->route_socket; }
 

@@ -27,6 +27,10 @@ impl Pod {
     pub fn network_namespace(&self) -> BorrowedFd<'_> {
         unsafe { BorrowedFd::borrow_raw((*self.raw).network_namespace) }
     }
+    /// A path of the namespace on the node, for programs; empty if the container runtime did not report it.
+    pub fn network_namespace_path(&self) -> &str {
+        unsafe { text::view((*self.raw).network_namespace_path) }
+    }
     /// A NETLINK_ROUTE socket in there, for modules that may not call setns(2).
     pub fn route_socket(&self) -> BorrowedFd<'_> {
         unsafe { BorrowedFd::borrow_raw((*self.raw).route_socket) }

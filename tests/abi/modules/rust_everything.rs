@@ -211,13 +211,14 @@ impl Everything {
     fn attach(&self, call: &Call, claim: &Claim, pod: &Pod) -> Result {
         call.checkpoint()?;
         self.host.info(format_args!(
-            "attach {} of '{}' to {}/{} ({}) in {} by {}",
+            "attach {} of '{}' to {}/{} ({}) in {} at {} by {}",
             claim.uid(),
             claim.resource(),
             pod.name_space(),
             pod.name(),
             pod.uid(),
             pod.network_namespace().as_raw_fd(),
+            pod.network_namespace_path(),
             pod.route_socket().as_raw_fd()
         ));
         Ok(())

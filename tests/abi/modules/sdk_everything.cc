@@ -250,8 +250,8 @@ class Everything final : public cage::Module {
   void attach(const cage::Call& call, const cage::Claim& claim, const cage::Pod& pod) override {
     call.checkpoint();
     host_.info() << "attach " << claim.uid() << " of '" << claim.resource() << "' to " << pod.name_space() << "/"
-                 << pod.name() << " (" << pod.uid() << ") in " << pod.network_namespace() << " by "
-                 << pod.route_socket();
+                 << pod.name() << " (" << pod.uid() << ") in " << pod.network_namespace() << " at "
+                 << pod.network_namespace_path() << " by " << pod.route_socket();
   }
   void detach(const cage::Call& call, const cage::Claim& claim, const cage::Pod& pod) override {
     call.checkpoint();

@@ -158,6 +158,22 @@ TEST_F(SandboxesTest, AContainerIsLetInOnceItsDevicesAreThere) {
   EXPECT_TRUE(run(sandboxes().admit(request("1"), its_namespace()))) << "the next container of the pod";
 }
 
+TEST_F(SandboxesTest, AModuleIsToldThePathThatTheRuntimeHasReported) {
+  prepare_for_pod("1", "nic-0");
+  ASSERT_TRUE(run(sandboxes().admit(request("1"), its_namespace())));
+  EXPECT_EQ(nics->pod_path, "") << "no sandbox is known";
+  ASSERT_TRUE(run(made->start(sandbox())));
+  EXPECT_EQ(nics->pod_path, sandbox().pod.network_namespace);
+  ASSERT_TRUE(run(made->admit(request("1"), its_namespace())));
+  EXPECT_EQ(nics->pod_path, sandbox().pod.network_namespace) << "for the next container";
+  made->keep({});
+  ASSERT_TRUE(run(made->admit(request("1"), its_namespace())));
+  EXPECT_EQ(nics->pod_path, "");
+  made->keep({sandbox()});
+  ASSERT_TRUE(run(made->admit(request("1"), its_namespace())));
+  EXPECT_EQ(nics->pod_path, sandbox().pod.network_namespace) << "after a restart of the daemon";
+}
+
 TEST_F(SandboxesTest, AContainerOfAClaimThatIsNotPreparedIsNotLetIn) {
   const Status refused = run(sandboxes().admit(request("1"), its_namespace()));
   ASSERT_FALSE(refused);

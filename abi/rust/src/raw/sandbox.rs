@@ -13,6 +13,7 @@ pub struct cage_pod {
     pub uid: cage_str,
     pub name_space: cage_str,
     pub name: cage_str,
+    pub network_namespace_path: cage_str,
 }
 
 type Move =
