@@ -21,6 +21,7 @@ void describe(const Netdev& netdev, cage::Device& device) {
   add_text(device, "mac", netdev.mac);
   add_text(device, "alias", netdev.alias);
   add_text(device, "state", netdev.state);
+  add_text(device, "pkey", netdev.pkey);
   if (netdev.mtu) device.attribute("mtu", static_cast<std::int64_t>(*netdev.mtu));
   if (netdev.speed) device.attribute("speedMbps", static_cast<std::int64_t>(*netdev.speed));
 }

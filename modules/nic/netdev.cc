@@ -49,12 +49,14 @@ std::optional<Netdev> read_netdev(const fs::path& sysfs, const std::string& name
                 .state = folder.text("operstate"),
                 .port_name = folder.text("phys_port_name"),
                 .switch_id = {},
+                .pkey = {},
                 .is_up = (folder.number("flags").value_or(0) & IFF_UP) != 0,
                 .carrier = {},
                 .mtu = folder.number("mtu"),
                 .queue_length = folder.number("tx_queue_len").value_or(0),
                 .speed = folder.number("speed")};  // number() ignores -1, the kernel's unknown speed
   if (!netdev.port_name.empty()) netdev.switch_id = folder.text("phys_switch_id");
+  if (netdev.type == ARPHRD_INFINIBAND) netdev.pkey = folder.text("pkey");
   if (const auto carrier = folder.number("carrier")) netdev.carrier = *carrier != 0;
   return netdev;
 }

@@ -23,6 +23,7 @@ struct Netdev {
   std::string state;                   // "up", "down", "lowerlayerdown", "dormant", "unknown" (RFC 2863)
   std::string port_name;               // "p0" is a port of the card, "pf0vf3" and "pf0hpf" represent a function
   std::string switch_id;               // id of the switch that it is a port of; empty for most
+  std::string pkey;                    // "0x8001": partition of an InfiniBand interface; empty for others
   bool is_up = false;                  // turned on: ip link set up
   std::optional<bool> carrier;         // nothing unless it is up
   std::optional<std::uint64_t> mtu;    // bytes

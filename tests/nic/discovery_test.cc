@@ -176,13 +176,15 @@ TEST_P(NicDiscovery, RdmaDevicesAreAttributes) {
   tree.card(kOther, "mlx5_core", "0x020700");
   tree.netdev("ib0", kOther);
   tree.netdev_attribute("ib0", "type", "32");
+  tree.netdev_attribute("ib0", "pkey", "0xffff");
   std::filesystem::create_directories(tree.root() / NicTree::function(kOther) / "infiniband/mlx5_0");
   std::filesystem::create_directories(tree.root() / NicTree::function(kOther) / "vdpa0");
   ASSERT_TRUE(start());
   const Device card = device("nic-0000-41-00-0");
   EXPECT_TRUE(flag(card, "rdma"));
   EXPECT_THAT(attributes_of(card),
-              IsSupersetOf<std::string>({"rdmaDevice=mlx5_0", "encapsulation=infiniband", "vdpaDevice=vdpa0"}));
+              IsSupersetOf<std::string>(
+                  {"rdmaDevice=mlx5_0", "encapsulation=infiniband", "pkey=0xffff", "vdpaDevice=vdpa0"}));
 }
 
 TEST_P(NicDiscovery, OtherFunctionsAreNoDevices) {
