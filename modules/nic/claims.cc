@@ -6,6 +6,7 @@
 #include <set>
 
 #include "modules/common/attempts.h"
+#include "modules/common/device_variable.h"
 #include "modules/common/pci_function.h"
 #include "modules/nic/netdev.h"
 #include "modules/nic/nic.h"
@@ -17,13 +18,6 @@ namespace cardcage::nic {
 namespace {
 
 constexpr std::size_t kMostState = 60'000;  // bytes; the host keeps 64 KiB
-
-// Returns "NIC_0000_41_00_0". Each device has a variable of its own, because a container may have several devices.
-std::string variable_of(std::string_view device) {
-  std::string variable = name_of(device);
-  for (char& c : variable) c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return variable;
-}
 
 // Returns "PCIDEVICE_MY-CORP_COM_SRIOV" for "my-corp.com/sriov": the variable of the SR-IOV network device plugin,
 // which programs such as those of DPDK and CNI plugins read.
@@ -67,10 +61,10 @@ std::string name_in_pod(const KeptInterface& kept, const Settings& settings) {
   return settings.name.empty() ? kept.netdev.name : settings.name;
 }
 
-// Returns the settings of the claim, with what an IPAM plugin gave.
+// Returns the settings of the claim, with what an IPAM plugin gave when the claim was prepared.
 Settings settings_in_pod(const cage::Allocation& allocation, const KeptInterface& kept) {
   Settings settings = settings_of(allocation);
-  if (!kept.lease) return settings;
+  if (!kept.lease || works_in_pod(*kept.lease)) return settings;
   LeasedNetwork leased = network_of(*kept.lease);
   std::ranges::move(leased.addresses, std::back_inserter(settings.addresses));
   std::ranges::move(leased.routes, std::back_inserter(settings.routes));
@@ -192,21 +186,38 @@ void Claims::unprepare(const cage::Call& call, const cage::Claim& claim) {
     attempts.run([&] { passthrough_.take_back(call, device, function); });
   // Last, because a pod may use the addresses until its interface is back.
   for (const Lease& lease : leases_in(claim, journal))
-    if (!attempts.failed()) attempts.run([&] { ipam_.remove(call, claim.uid(), lease); });
+    if (works_in_pod(lease))
+      end_lease_in_pod(call, claim, lease);
+    else if (!attempts.failed())
+      attempts.run([&] { ipam_.remove(call, claim.uid(), lease); });
   if (!claim.journal().empty() || !claim.state().empty()) host_.rescan();
   attempts.finish();
   lent_.remove(std::string(claim.uid()));
   held_.release(std::string(claim.uid()));
 }
 
-// Plugins have no command that shows a lease, so the addresses of an unfinished attempt are given back first.
+// A plugin that works in the pod is only tried. Plugins have no command that shows a lease, so the addresses of an
+// unfinished attempt are given back first.
 void Claims::lease_addresses(const cage::Call& call, const cage::Claim& claim, const Journal& before,
                              std::vector<KeptInterface>& interfaces) const {
   for (KeptInterface& kept : interfaces) {
     if (!kept.lease || !kept.lease->result.empty()) continue;
+    if (works_in_pod(*kept.lease)) {
+      ipam_.require_plugin(call, *kept.lease);
+      continue;
+    }
     for (const Lease& earlier : before.leases)
       if (earlier.interface == kept.lease->interface) ipam_.remove(call, claim.uid(), earlier);
     ipam_.add(call, claim.uid(), *kept.lease);
+  }
+}
+
+// Only logs an error: the lease of a DHCP server is over some time after the interface has left.
+void Claims::end_lease_in_pod(const cage::Call& call, const cage::Claim& claim, const Lease& lease) const {
+  try {
+    ipam_.remove(call, claim.uid(), lease);
+  } catch (const cage::Error& error) {
+    host_.warn() << error.what();
   }
 }
 
@@ -399,22 +410,27 @@ KeptInterface Claims::keep_interface(const cage::Call& call, const cage::Allocat
   return none;
 }
 
-void Claims::attach(const cage::Claim& claim, const cage::Pod& pod) const {
+void Claims::attach(const cage::Call& call, const cage::Claim& claim, const cage::Pod& pod) const {
   const std::vector<KeptInterface> interfaces = saved_interfaces(claim);
   for (const cage::Allocation& allocation : claim.allocations()) {
     const auto kept = std::ranges::find(interfaces, allocation.device(), &KeptInterface::device);
-    if (kept != interfaces.end() && !kept->moved_by_runtime)
-      hand_over_.attach(*kept, settings_in_pod(allocation, *kept), claim.uid(), pod);
+    if (kept == interfaces.end() || kept->moved_by_runtime) continue;
+    LeaseInPod lease;
+    if (kept->lease && works_in_pod(*kept->lease))
+      lease = [&] { return ipam_.add_in_pod(call, claim.uid(), *kept->lease, pod); };
+    hand_over_.attach(*kept, settings_in_pod(allocation, *kept), claim.uid(), pod, lease);
   }
 }
 
 // An interface that cannot be taken back does not keep the others. Throws the first error after all were tried.
-void Claims::detach(const cage::Claim& claim, const cage::Pod& pod) const {
+void Claims::detach(const cage::Call& call, const cage::Claim& claim, const cage::Pod& pod) const {
   hardware::Attempts attempts;
   // First undo the changes at the cards: otherwise a card keeps the address of its function as it is.
   for (const VfChange& change : journal_of(claim).changes) attempts.run([&] { undo(node_, change); });
-  for (const KeptInterface& kept : saved_interfaces(claim))
+  for (const KeptInterface& kept : saved_interfaces(claim)) {
+    if (kept.lease && works_in_pod(*kept.lease)) end_lease_in_pod(call, claim, *kept.lease);
     attempts.run([&] { hand_over_.detach(kept, claim.uid(), pod); });
+  }
   attempts.finish();
 }
 
@@ -429,7 +445,8 @@ void Claims::reconcile(const std::vector<cage::Claim>& live) {
 void Claims::add_edits(const cage::Allocation& allocation, std::string_view resource, cage::Edit edit) const {
   const std::string bus_id = bus_id_of(allocation.device());
   const Settings settings = settings_of(allocation);
-  edit.env(variable_of(allocation.device()), bus_id.empty() ? interface_of(allocation.device()) : bus_id);
+  edit.env(hardware::variable_of(name_of(allocation.device())),
+           bus_id.empty() ? interface_of(allocation.device()) : bus_id);
   const std::vector<std::filesystem::path> rdma = rdma_of(allocation.device());
   const std::vector<ContainerNode> nodes = nodes_for(allocation, settings, rdma);
   for (const ContainerNode& one : nodes) edit.device_node(one.node);

@@ -49,8 +49,8 @@ class Claims {
   // [any-thread] Calls for different claims may overlap.
   void prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits);
   void unprepare(const cage::Call& call, const cage::Claim& claim);
-  void attach(const cage::Claim& claim, const cage::Pod& pod) const;
-  void detach(const cage::Claim& claim, const cage::Pod& pod) const;
+  void attach(const cage::Call& call, const cage::Claim& claim, const cage::Pod& pod) const;
+  void detach(const cage::Call& call, const cage::Claim& claim, const cage::Pod& pod) const;
   // Called after a start: these claims hold their devices.
   void reconcile(const std::vector<cage::Claim>& live);
   const LentInterfaces& lent() const { return lent_; }
@@ -67,6 +67,7 @@ class Claims {
                                const std::vector<KeptInterface>& known) const;
   void lease_addresses(const cage::Call& call, const cage::Claim& claim, const Journal& before,
                        std::vector<KeptInterface>& interfaces) const;
+  void end_lease_in_pod(const cage::Call& call, const cage::Claim& claim, const Lease& lease) const;
   void take_back_interface(const cage::Call& call, const cage::Claim& claim, const KeptInterface& kept) const;
   bool is_reset(const std::string& device) const;
   void reset(const cage::Call& call, const std::string& device, const std::vector<KeptInterface>& interfaces);

@@ -72,6 +72,18 @@ void require_free(NetlinkSocket& pod, const std::string& name) {
                                                    name + "'; give this one another name with interface.name");
 }
 
+// The address comes last: an interface without one has not been configured completely. Until then no other route leads
+// to the gateway.
+void add_leased(NetlinkSocket& pod, const Link& link, const LeaseInPod& lease) {
+  if (!lease || global_addresses(pod).contains(link.index)) return;
+  const LeasedNetwork leased = lease();
+  for (Route route : leased.routes) {
+    route.is_on_link = route.gateway.has_value();
+    add_route(pod, link.index, route);
+  }
+  for (const Address& address : leased.addresses) add_address(pod, link.index, object_of(address));
+}
+
 // A pod may have IPv6 disabled. Then an inherited address is dropped, and an address of the claim is an error.
 void add_addresses(cage::Host host, NetlinkSocket& pod, const Link& link, const KeptInterface& kept,
                    const Settings& settings) {
@@ -118,10 +130,11 @@ void set_mac(NetlinkSocket& pod, const Link& link, const std::string& mac) {
 }
 
 void configure(cage::Host host, NetlinkSocket& pod, const Link& link, const KeptInterface& kept,
-               const Settings& settings) {
+               const Settings& settings, const LeaseInPod& lease) {
   if (!settings.mac.empty() && link.mac != settings.mac) set_mac(pod, link, settings.mac);
   if (settings.mtu != 0 && link.mtu != settings.mtu) change_link(pod, link.index, {.mtu = settings.mtu});
   if (!link.is_up()) change_link(pod, link.index, {.is_up = true});
+  add_leased(pod, link, lease);
   add_addresses(host, pod, link, kept, settings);
   // A gateway may be reachable only by another route of the claim.
   for (const bool has_gateway : {false, true})
@@ -149,7 +162,7 @@ Link must_find_on_node(NetlinkSocket& socket, const hardware::Node& node, const 
 }  // namespace
 
 void HandOver::attach(const KeptInterface& kept, const Settings& settings, std::string_view claim_uid,
-                      const cage::Pod& pod) const try {
+                      const cage::Pod& pod, const LeaseInPod& lease) const try {
   NetlinkSocket node, in_pod(pod.route_socket());
   const Mark mark(kept, claim_uid);
   const std::string name = settings.name.empty() ? kept.netdev.name : settings.name;
@@ -165,7 +178,7 @@ void HandOver::attach(const KeptInterface& kept, const Settings& settings, std::
       remove_alternative_names(in_pod, *inside);  // udev may have added one before the move
       change_link(in_pod, inside->index, {.name = name});
     }
-    configure(host_, in_pod, *inside, kept, settings);
+    configure(host_, in_pod, *inside, kept, settings, lease);
     give_rdma(host_, node_, kept, pod.network_namespace());  // last, since the kernel then looks for its addresses
   } catch (...) {
     try_to_put_back(kept, mark, in_pod, node, pod.network_namespace());

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cardcage/sdk.hpp>
+#include <functional>
 #include <string>
 
 #include "modules/common/node.h"
@@ -20,15 +21,18 @@ enum class Origin {
   kDriver,  // the driver has just made it; its alternative names are udev's, and stay
 };
 
+// Requests addresses for an interface that is up in the pod. Throws cage::Error.
+using LeaseInPod = std::function<LeasedNetwork()>;
+
 class HandOver {
  public:
   HandOver(cage::Host host, hardware::Node node, Udev udev)
       : host_(host), node_(std::move(node)), udev_(std::move(udev)) {}
 
-  // Moves the interface to the pod, and skips steps that are done already. If it fails, the interface is on the node as
-  // it was. Throws cage::Error.
-  void attach(const KeptInterface& kept, const Settings& settings, std::string_view claim_uid,
-              const cage::Pod& pod) const;
+  // Moves the interface to the pod, and skips steps that are done already. Calls `lease`, if there is one, unless the
+  // interface has an address. If it fails, the interface is on the node as it was. Throws cage::Error.
+  void attach(const KeptInterface& kept, const Settings& settings, std::string_view claim_uid, const cage::Pod& pod,
+              const LeaseInPod& lease = nullptr) const;
   // Takes the interface back. Does nothing if it is not in the pod. Throws cage::Error.
   void detach(const KeptInterface& kept, std::string_view claim_uid, const cage::Pod& pod) const;
   // Restores an interface that the kernel has returned to the node because its namespace has ended; waits a moment for

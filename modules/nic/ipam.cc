@@ -18,8 +18,8 @@ constexpr std::chrono::seconds kPluginLimit{20};
 constexpr std::size_t kMaxResult = 8 << 10;  // the host keeps 64 KiB with a claim
 // The oldest version whose results have today's form; all plugins since 2019 know it.
 constexpr std::string_view kCniVersion = "0.4.0";
-// Plugins demand the variables CNI_NETNS and CNI_PATH, and IPAM plugins do not use them: the pod has no network yet.
-constexpr const char *kNoNetwork = "CNI_NETNS=/var/run/netns/none", *kPluginFolder = "CNI_PATH=/opt/cni/bin";
+// Plugins demand the variable, and IPAM plugins do not use it.
+constexpr const char* kPluginFolder = "CNI_PATH=/opt/cni/bin";
 
 [[noreturn]] void refuse_config(const std::string& reason) {
   throw cage::Error(CAGE_INVALID_ARGUMENT,
@@ -86,6 +86,12 @@ void require_success(const Lease& lease, const char* what, const cage::ProgramRe
   if (result.exit_status != 0) fail(lease, std::string(what) + ": " + error_of(result));
 }
 
+std::string result_of_add(const Lease& lease, const cage::ProgramResult& result) {
+  require_success(lease, "gave no address", result);
+  if (result.out.size() > kMaxResult) fail(lease, "printed more than 8 KiB");
+  return result.out;
+}
+
 Address address_in(const Lease& lease, const json::object& object, const char* name) {
   const std::string text = text_in(object, name);
   const auto address = parse_address(text);
@@ -115,11 +121,11 @@ std::string network_config_from(std::string_view text) {
   if (text_in(config, "name").empty()) refuse_config("it has no name");
   const std::string plugin = plugin_in(config);
   if (plugin.empty() || plugin.find('/') != std::string::npos) refuse_config("ipam.type does not name a plugin");
-  if (plugin == "dhcp")
-    refuse_config("the plugin 'dhcp' works in the network of a pod, which does not exist when a claim is prepared");
   if (!config.contains("cniVersion")) config["cniVersion"] = kCniVersion;
   return json::serialize(config);
 }
+
+bool works_in_pod(const Lease& lease) { return plugin_of(lease) == "dhcp"; }
 
 LeasedNetwork network_of(const Lease& lease) {
   LeasedNetwork network;
@@ -136,11 +142,24 @@ LeasedNetwork network_of(const Lease& lease) {
 }
 
 void Ipam::add(const cage::Call& call, std::string_view claim_uid, Lease& lease) const {
-  const cage::ProgramResult result = run(call, "ADD", claim_uid, lease);
-  require_success(lease, "gave no address", result);
-  if (result.out.size() > kMaxResult) fail(lease, "printed more than 8 KiB");
-  lease.result = result.out;
+  lease.result = result_of_add(lease, run(call, "ADD", claim_uid, lease));
   network_of(lease);
+}
+
+void Ipam::require_plugin(const cage::Call& call, const Lease& lease) const {
+  require_success(lease, "does not work", run(call, "VERSION", {}, lease));
+}
+
+LeasedNetwork Ipam::add_in_pod(const cage::Call& call, std::string_view claim_uid, Lease lease,
+                               const cage::Pod& pod) const {
+  if (pod.network_namespace_path().empty())
+    throw cage::Error(CAGE_FAILED_PRECONDITION,
+                      "the IPAM plugin '" + plugin_of(lease) + "' of interface '" + lease.interface +
+                          "' needs the path of the pod's network namespace, which the container runtime has not "
+                          "reported; enable NRI in the runtime, and delete the pod");
+  remove(call, claim_uid, lease);  // the lease of an earlier sandbox
+  lease.result = result_of_add(lease, run(call, "ADD", claim_uid, lease, pod.network_namespace_path()));
+  return network_of(lease);
 }
 
 void Ipam::remove(const cage::Call& call, std::string_view claim_uid, const Lease& lease) const {
@@ -148,14 +167,14 @@ void Ipam::remove(const cage::Call& call, std::string_view claim_uid, const Leas
 }
 
 cage::ProgramResult Ipam::run(const cage::Call& call, const char* command, std::string_view claim_uid,
-                              const Lease& lease) const {
-  return host_.run(call,
-                   {.name = plugin_of(lease),
-                    .arguments = {},
-                    .environment = {std::string("CNI_COMMAND=") + command, "CNI_CONTAINERID=" + std::string(claim_uid),
-                                    "CNI_IFNAME=" + lease.interface, kNoNetwork, kPluginFolder},
-                    .limit = kPluginLimit,
-                    .input = lease.config});
+                              const Lease& lease, std::string_view network) const {
+  return host_.run(
+      call, {.name = plugin_of(lease),
+             .arguments = {},
+             .environment = {std::string("CNI_COMMAND=") + command, "CNI_CONTAINERID=" + std::string(claim_uid),
+                             "CNI_IFNAME=" + lease.interface, "CNI_NETNS=" + std::string(network), kPluginFolder},
+             .limit = kPluginLimit,
+             .input = lease.config});
 }
 
 }  // namespace cardcage::nic

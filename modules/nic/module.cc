@@ -78,11 +78,11 @@ class Module final : public cage::Module {
     claims_.prepare(call, claim, edits);
   }
   void unprepare(const cage::Call& call, const cage::Claim& claim) override { claims_.unprepare(call, claim); }
-  void attach(const cage::Call&, const cage::Claim& claim, const cage::Pod& pod) override {
-    claims_.attach(claim, pod);
+  void attach(const cage::Call& call, const cage::Claim& claim, const cage::Pod& pod) override {
+    claims_.attach(call, claim, pod);
   }
-  void detach(const cage::Call&, const cage::Claim& claim, const cage::Pod& pod) override {
-    claims_.detach(claim, pod);
+  void detach(const cage::Call& call, const cage::Claim& claim, const cage::Pod& pod) override {
+    claims_.detach(call, claim, pod);
   }
   void reconcile(const cage::Call&, const std::vector<cage::Claim>& live) override { claims_.reconcile(live); }
   void events(const cage::Call&, const cage::Events& events) override {

@@ -98,13 +98,24 @@ std::optional<std::uint64_t> locked_memory_of(const cage::Values& values) {
   return mib == 0 ? std::nullopt : std::optional(static_cast<std::uint64_t>(mib) << 20);
 }
 
+std::string_view ipam_mode_of(const cage::Values& values) {
+  const std::string_view mode = values.text(field::kIpam);
+  if (values.boolean(field::kDhcp)) {
+    if (values.given(field::kIpam) && mode != "DHCP")
+      throw cage::Error(CAGE_INVALID_ARGUMENT,
+                        "interface.dhcp: it contradicts ipam.mode: '" + std::string(mode) + "'; leave one of them out");
+    return "DHCP";
+  }
+  return values.given(field::kIpam) || values.list(field::kAddresses).empty() ? mode : "Claim";
+}
+
 std::string ipam_config_of(const cage::Values& values) {
-  const bool is_delegated = values.text(field::kIpam) == "Delegate";
-  const std::string_view config = values.text(field::kIpamConfig);
-  if (is_delegated && config.empty())
+  const std::string_view mode = ipam_mode_of(values), config = values.text(field::kIpamConfig);
+  if (mode == "DHCP") return std::string(kDhcpConfig);
+  if (mode == "Delegate" && config.empty())
     throw cage::Error(CAGE_INVALID_ARGUMENT,
                       "ipam.mode: 'Delegate' needs ipam.config in the DeviceClass, which names the IPAM plugin");
-  return is_delegated ? network_config_from(config) : std::string();
+  return mode == "Delegate" ? network_config_from(config) : std::string();
 }
 
 Settings settings_of_nic_config(const cage::Values& values) {
@@ -116,8 +127,7 @@ Settings settings_of_nic_config(const cage::Values& values) {
           .name = std::string(values.text(field::kName)),
           .mac = std::string(values.text(field::kMac)),
           .mtu = static_cast<std::uint32_t>(values.integer(field::kMtu)),
-          .inherits = values.given(field::kIpam) ? values.text(field::kIpam) == "Inherit"
-                                                 : values.list(field::kAddresses).empty(),
+          .inherits = ipam_mode_of(values) == "Inherit",
           .ipam_config = ipam_config_of(values),
           .addresses = parse_all<Address>(values, field::kAddresses, parse_with_length,
                                           "write \"10.1.2.3/24\", with the length of its prefix"),

@@ -19,7 +19,7 @@ inline constexpr const char *kMode = "mode", *kVhostNet = "vhostNet", *kName = "
                             *kSpoofCheck = "vf.spoofCheck", *kTrust = "vf.trust", *kLinkState = "vf.linkState",
                             *kMinTxRate = "vf.minTxRate", *kMaxTxRate = "vf.maxTxRate", *kMovedBy = "interface.movedBy",
                             *kLockedMemory = "lockedMemoryMiB", *kIpam = "ipam.mode", *kIpamConfig = "ipam.config",
-                            *kNodeGuid = "vf.nodeGuid", *kPortGuid = "vf.portGuid";
+                            *kDhcp = "interface.dhcp", *kNodeGuid = "vf.nodeGuid", *kPortGuid = "vf.portGuid";
 }  // namespace field
 
 inline constexpr std::int64_t kMinMtu = 68, kMaxMtu = 65535, kMaxList = 64, kMaxVlan = 4094, kMaxQos = 7,
@@ -27,7 +27,8 @@ inline constexpr std::int64_t kMinMtu = 68, kMaxMtu = 65535, kMaxList = 64, kMax
 
 inline constexpr cage_str kModes[] = {CAGE_LIT("Kernel"), CAGE_LIT("Rdma"), CAGE_LIT("Vfio")};
 inline constexpr cage_str kMovers[] = {CAGE_LIT("Cardcage"), CAGE_LIT("Runtime"), CAGE_LIT("Multus")};
-inline constexpr cage_str kIpamModes[] = {CAGE_LIT("Inherit"), CAGE_LIT("Claim"), CAGE_LIT("Delegate")};
+inline constexpr cage_str kIpamModes[] = {CAGE_LIT("Inherit"), CAGE_LIT("Claim"), CAGE_LIT("Delegate"),
+                                          CAGE_LIT("DHCP")};
 inline constexpr cage_str kLinkStates[] = {CAGE_LIT("auto"), CAGE_LIT("enable"), CAGE_LIT("disable")};
 inline constexpr cage::Option kFields[] = {
     cage::Option::text(field::kMode, "Kernel",
@@ -48,10 +49,11 @@ inline constexpr cage::Option kFields[] = {
     cage::Option::integer(field::kMtu, "0", "its MTU in the pod, bytes; 0: as on the node").range(0, kMaxMtu),
     cage::Option::text(field::kMac, "", "its MAC address in the pod; empty: as on the node").class_only(),
     cage::Option::list(field::kAddresses, "[]", "its addresses in the pod: [\"10.1.2.3/24\"]").range(0, kMaxList),
+    cage::Option::boolean(field::kDhcp, "false", "the same as ipam.mode: DHCP"),
     cage::Option::text(field::kIpam, "Inherit",
                        "Inherit: it takes along its addresses, routes and neighbours of the node. Claim: it has those "
-                       "of the claim alone, which is the default if the claim names addresses. Delegate: it also has "
-                       "those that the plugin of ipam.config gives")
+                       "of the claim, the default if that names addresses. Delegate: also those of the plugin in "
+                       "ipam.config. DHCP: also that of a DHCP server")
         .one_of(kIpamModes),
     cage::Option::text(field::kIpamConfig, "",
                        "a CNI network configuration with the IPAM plugin to run: {\"name\": \"storage\", \"ipam\": "

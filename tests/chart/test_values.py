@@ -101,6 +101,8 @@ def test_modules_bring_what_they_need():
     assert set(mounts(nic)) - set(mounts(plain)) == {"/var/run/nri", "/var/run/netns", "/run/udev"}
     ipam = render({"modules": {"nic": {"enabled": True, "programs": ["/opt/cni/bin/host-local", "/opt/cni/bin/static"]}}})
     assert set(mounts(ipam)) - set(mounts(nic)) == {"/opt/cni/bin", "/var/lib/cni"}
+    dhcp = render({"modules": {"nic": {"enabled": True, "programs": ["/opt/cni/bin/dhcp"]}}})
+    assert set(mounts(dhcp)) - set(mounts(ipam)) == {"/run/cni"}
     assert set(mounts(fpga)) == set(mounts(plain))
     assert [pod(objects).get("hostPID", False) for objects in (plain, nvidia, fpga, nic)] == [False, False, True, False]
     assert [one(nic, "ClusterRole", "cardcage-claim-status")["rules"][1]["resourceNames"]] == [["nic.cardcage.dev"]]

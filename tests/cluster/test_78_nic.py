@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -18,7 +19,7 @@ from scene import container, pod
 from waiting import until
 
 DRIVER = CLASS = "nic.cardcage.dev"
-RELEASE = {"modules": {"nic": {"enabled": True, "options": {"interfaces": ["nic*"]}, "programs": ["/usr/lib/cni/host-local"]}}}
+RELEASE = {"modules": {"nic": {"enabled": True, "options": {"interfaces": ["nic*"]}, "programs": ["/usr/lib/cni/host-local", "/usr/lib/cni/dhcp"]}}}
 LEASES = Path("/var/lib/cni/networks/lan")  # where host-local notes the addresses of the example
 LAN, GATEWAY = "lan0", "10.77.0.1"  # a bridge of the node, and its address there
 ATTACHED = Path("/run/cardcage/attached")
@@ -130,6 +131,33 @@ def test_example_of_an_ipam_plugin(scene, daemon, nics):
     scene.wait_gone("pods", "nic-ipam")
     until(lambda: not list(LEASES.glob("10.77.0.1*")), "the plugin has its address back", 30)
     kubectl("delete", "deviceclass", "lan.nic.cardcage.dev")
+
+
+@pytest.fixture
+def dhcp(nics, tmp_path):
+    """A DHCP server of the LAN, and the daemon of the CNI plugin. Yields the file of the server's leases."""
+    Path("/run/cni/dhcp.sock").unlink(missing_ok=True)
+    leases = tmp_path / "leases"
+    server = ["dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", "--user=root", "--port=0", "--no-ping", "--bind-interfaces", f"--interface={LAN}",
+              "--dhcp-range=10.77.0.50,10.77.0.59,255.255.255.0,1h", f"--dhcp-leasefile={leases}", "--pid-file="]
+    programs = [subprocess.Popen(command, stdin=subprocess.DEVNULL) for command in (server, ["/usr/lib/cni/dhcp", "daemon"])]
+    until(Path("/run/cni/dhcp.sock").exists, "the daemon of the plugin listens", 10)
+    yield leases
+    for program in programs:
+        program.terminate()
+        program.wait(10)
+
+
+def test_pod_gets_an_address_by_dhcp(scene, dhcp):
+    scene.apply(nic_claim("nic", "nic0", name="net1", dhcp=True), user("user", "nic", restartPolicy="Always"))
+    scene.wait_running("user")
+    pings(scene, "user")
+    [address] = re.findall(r"inet (10\.77\.0\.5\d)/24", scene.execute("user", "ip", "addr", "show", "net1"))
+    assert address in dhcp.read_text()
+    kill_container(scene, "user")
+    assert f"inet {address}/24" in scene.execute("user", "ip", "addr", "show", "net1")
+    scene.delete("pods", "user")
+    until(lambda: address not in dhcp.read_text(), "the server has its address back", 30)
 
 
 @pytest.mark.parametrize("device", ["nic0", "nic2"])

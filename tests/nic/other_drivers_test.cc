@@ -35,6 +35,7 @@ class OtherDrivers : public NicFixture {
     tree.netdev_attribute("nic0", "address", "02:00:00:00:00:10");
     tree.card(kFunction, "vfio-pci");
     tree.iommu_group(kFunction, "23");
+    programs = {"/usr/lib/cni/dhcp"};
     ASSERT_TRUE(start({{"interfaces", Texts{"nic*"}}}));
   }
   // Returns the claim with only this document, or why its parameters are refused.

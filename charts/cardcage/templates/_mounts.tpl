@@ -43,6 +43,9 @@
 {{- $folders = append $folders (dict "name" (printf "ipam-plugins-%d" $index) "path" $folder "mount" (dict "readOnly" true)) }}
 {{- end }}
 {{- $folders = append $folders (dict "name" "ipam-leases" "path" "/var/lib/cni") }}
+{{- range .values.modules.nic.programs }}{{ if eq (base .) "dhcp" }}
+{{- $folders = append $folders (dict "name" "dhcp" "path" "/run/cni") }}
+{{- end }}{{ end }}
 {{- end }}
 {{- if .values.nodeFeatureDiscovery.enabled }}
 {{- $folders = append $folders (dict "name" "features" "path" .values.nodeFeatureDiscovery.dir) }}

@@ -100,6 +100,7 @@ void add_route(NetlinkSocket& socket, std::uint32_t index, const Route& route) {
     header.rtm_protocol = RTPROT_STATIC;
     header.rtm_scope = route.gateway || header.rtm_family == AF_INET6 ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK;
     header.rtm_type = RTN_UNICAST;
+    if (route.is_on_link) header.rtm_flags = RTNH_F_ONLINK;
     if (route.destination.prefix > 0) put(message, RTA_DST, route.destination);
     put(message, RTA_GATEWAY, route.gateway);
     put(message, RTA_PREFSRC, route.source);

@@ -18,6 +18,7 @@ struct Route {
   Address destination;  // all zeros with a prefix of 0 for a default route
   std::optional<Address> gateway, source;
   std::uint32_t table = 0, metric = 0;  // 0 = the main table, the kernel's default metric
+  bool is_on_link = false;              // the gateway is reachable, although no address or route says so
   friend bool operator==(const Route&, const Route&) = default;
 };
 std::optional<Route> parse_route(std::string_view text);
