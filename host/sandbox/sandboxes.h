@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "host/access/pod_network.h"
 #include "host/claim/device_directory.h"
 #include "host/core/clock.h"
 #include "host/core/unique_fd.h"
 #include "host/hook/hook_request.h"
 #include "host/ledger/ledger.h"
 #include "host/model/runtime_sandbox.h"
-#include "host/module/pod_network.h"
 #include "host/sandbox/attachments.h"
 
 namespace cardcage {
@@ -60,7 +60,7 @@ class Sandboxes {
   Task<Status> alone(ClaimKey claim, std::function<Task<Status>()> work);
 
   const SandboxEnvironment environment_;
-  std::map<std::string, std::string> paths_;  // of network namespaces, which the hook does not know, by sandbox id
+  std::map<std::string, std::string> paths_;  // paths of network namespaces, by sandbox id; the hook knows none
 };
 
 }  // namespace cardcage
