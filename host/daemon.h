@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "host/access/writes.h"
 #include "host/admin/admin_server.h"
 #include "host/apiserver/event_recorder.h"
 #include "host/cdi/writer.h"
@@ -22,17 +23,16 @@
 #include "host/metrics/collector.h"
 #include "host/metrics/endpoint.h"
 #include "host/metrics/metrics.h"
-#include "host/module/services.h"
-#include "host/module/worker_groups.h"
-#include "host/module/writes.h"
 #include "host/nri/nri_plugin.h"
 #include "host/pods/orphaned_claims.h"
 #include "host/pods/pod_reconciler.h"
+#include "host/process/worker_groups.h"
 #include "host/rpc/client_slot.h"
 #include "host/sandbox/attachments.h"
 #include "host/sandbox/hook_file.h"
 #include "host/sandbox/hook_server.h"
 #include "host/sandbox/sandboxes.h"
+#include "host/services/services.h"
 #include "host/serving/device_table.h"
 #include "host/serving/hand_over.h"
 #include "host/serving/resources.h"

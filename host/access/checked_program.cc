@@ -1,11 +1,11 @@
-#include "host/module/checked_program.h"
+#include "host/access/checked_program.h"
 
 #include <fcntl.h>
 
 #include <array>
 #include <cerrno>
 
-#include "host/module/variables.h"
+#include "host/access/variables.h"
 
 namespace cardcage {
 namespace {

@@ -1,4 +1,4 @@
-#include "host/module/driver_records.h"
+#include "host/access/driver_records.h"
 
 #include <sstream>
 

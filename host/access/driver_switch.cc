@@ -1,4 +1,4 @@
-#include "host/module/driver_switch.h"
+#include "host/access/driver_switch.h"
 
 namespace cardcage {
 namespace {

@@ -7,9 +7,9 @@
 #include <functional>
 #include <string>
 
+#include "host/access/driver_records.h"
 #include "host/core/fault_point.h"
 #include "host/core/task.h"
-#include "host/module/driver_records.h"
 #include "host/wire/messages.h"
 
 namespace cardcage {

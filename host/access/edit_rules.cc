@@ -1,4 +1,4 @@
-#include "host/module/edit_rules.h"
+#include "host/access/edit_rules.h"
 
 #include <grp.h>
 #include <pwd.h>
@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <array>
 
+#include "host/access/variables.h"
+#include "host/access/write_rules.h"
 #include "host/core/glob.h"
 #include "host/model/text_rules.h"
-#include "host/module/variables.h"
-#include "host/module/write_rules.h"
 
 namespace cardcage {
 namespace {

@@ -1,9 +1,9 @@
-#include "host/module/hardware_access.h"
+#include "host/access/hardware_access.h"
 
 #include <sys/socket.h>
 
-#include "host/module/load.h"
-#include "host/module/start_child.h"
+#include "host/process/own_programs.h"
+#include "host/process/start_child.h"
 #include "host/wire/frame.h"
 
 namespace cardcage {

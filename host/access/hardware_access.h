@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "host/access/stuck_devices.h"
 #include "host/core/clock.h"
-#include "host/module/stuck_devices.h"
 #include "host/wire/messages.h"
 
 namespace cardcage {

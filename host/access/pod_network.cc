@@ -1,4 +1,4 @@
-#include "host/module/pod_network.h"
+#include "host/access/pod_network.h"
 
 #include <fcntl.h>
 #include <linux/netlink.h>

@@ -1,4 +1,4 @@
-#include "host/module/program.h"
+#include "host/access/program.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -7,9 +7,9 @@
 #include <array>
 #include <boost/asio/posix/stream_descriptor.hpp>
 
+#include "host/access/checked_program.h"
 #include "host/core/file.h"
-#include "host/module/checked_program.h"
-#include "host/module/start_child.h"
+#include "host/process/start_child.h"
 
 namespace cardcage {
 namespace {

@@ -4,11 +4,11 @@
 #include <functional>
 #include <memory>
 
+#include "host/access/program_rules.h"
 #include "host/core/clock.h"
 #include "host/core/task.h"
 #include "host/model/module_ask.h"
-#include "host/module/child_process.h"
-#include "host/module/program_rules.h"
+#include "host/process/child_process.h"
 
 namespace cardcage {
 

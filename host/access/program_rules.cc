@@ -1,9 +1,9 @@
-#include "host/module/program_rules.h"
+#include "host/access/program_rules.h"
 
 #include <algorithm>
 
+#include "host/access/variables.h"
 #include "host/model/text_rules.h"
-#include "host/module/variables.h"
 
 namespace cardcage {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "host/module/program.h"
-#include "host/module/program_rules.h"
+#include "host/access/program.h"
+#include "host/access/program_rules.h"
 
 namespace cardcage {
 

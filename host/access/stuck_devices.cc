@@ -1,4 +1,4 @@
-#include "host/module/stuck_devices.h"
+#include "host/access/stuck_devices.h"
 
 #include <fmt/chrono.h>
 

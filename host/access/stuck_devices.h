@@ -12,7 +12,7 @@
 #include "host/core/task.h"
 #include "host/model/health.h"
 #include "host/model/health_record.h"
-#include "host/module/child_process.h"
+#include "host/process/child_process.h"
 
 namespace cardcage {
 

@@ -1,4 +1,4 @@
-#include "host/module/variables.h"
+#include "host/access/variables.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "host/module/write_rules.h"
+#include "host/access/write_rules.h"
 
 #include <fnmatch.h>
 #include <sys/ioctl.h>

@@ -1,9 +1,9 @@
-#include "host/module/writes.h"
+#include "host/access/writes.h"
 
 #include <algorithm>
 
+#include "host/access/write_rules.h"
 #include "host/model/text_rules.h"
-#include "host/module/write_rules.h"
 
 namespace cardcage {
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "host/access/driver_switch.h"
+#include "host/access/hardware_access.h"
 #include "host/core/clock.h"
 #include "host/model/module_ask.h"
-#include "host/module/driver_switch.h"
-#include "host/module/hardware_access.h"
 
 namespace cardcage {
 

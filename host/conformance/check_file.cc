@@ -8,7 +8,7 @@
 #include <set>
 
 #include "host/conformance/rule.h"
-#include "host/module/load.h"
+#include "host/process/own_programs.h"
 
 namespace cardcage {
 namespace {

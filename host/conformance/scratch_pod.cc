@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <thread>
 
-#include "host/module/pod_network.h"
+#include "host/access/pod_network.h"
 
 namespace cardcage {
 namespace {

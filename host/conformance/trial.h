@@ -16,7 +16,7 @@
 #include "host/core/clock.h"
 #include "host/loader/loader.h"
 #include "host/module/remote.h"
-#include "host/module/services.h"
+#include "host/services/services.h"
 
 namespace cardcage {
 

@@ -2,8 +2,8 @@
 
 #include <sys/eventfd.h>
 
-#include "host/instance/borrowed.h"
-#include "host/instance/lent.h"
+#include "host/sinks/borrowed.h"
+#include "host/sinks/lent.h"
 
 namespace cardcage {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "host/instance/borrowed.h"
+#include "host/sinks/borrowed.h"
 
 namespace cardcage {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "host/instance/lent.h"
+#include "host/sinks/lent.h"
 
 namespace cardcage {
 namespace {

@@ -1,6 +1,6 @@
 #include "host/instance/command_copy.h"
 
-#include "host/instance/borrowed.h"
+#include "host/sinks/borrowed.h"
 
 namespace cardcage {
 namespace {

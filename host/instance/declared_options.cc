@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "host/config/options.h"
-#include "host/instance/borrowed.h"
 #include "host/instance/listed_words.h"
 #include "host/model/naming.h"
+#include "host/sinks/borrowed.h"
 
 namespace cardcage {
 namespace {

@@ -1,6 +1,6 @@
 #include "host/instance/events_view.h"
 
-#include "host/instance/lent.h"
+#include "host/sinks/lent.h"
 
 namespace cardcage {
 

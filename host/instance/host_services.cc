@@ -4,14 +4,14 @@
 
 #include "host/core/clock.h"
 #include "host/core/version.h"
-#include "host/instance/borrowed.h"
 #include "host/instance/call_context.h"
 #include "host/instance/command_copy.h"
-#include "host/instance/device_copy.h"
-#include "host/instance/lent.h"
 #include "host/instance/service_family.h"
-#include "host/instance/snapshot_sink.h"
 #include "host/instance/write_family.h"
+#include "host/sinks/borrowed.h"
+#include "host/sinks/device_copy.h"
+#include "host/sinks/lent.h"
+#include "host/sinks/snapshot_sink.h"
 
 namespace cardcage {
 namespace {

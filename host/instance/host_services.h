@@ -9,16 +9,16 @@
 #include <string>
 
 #include "cardcage/module.h"
+#include "host/core/line_budget.h"
 #include "host/core/log.h"
-#include "host/instance/asks.h"
 #include "host/instance/descriptor_poll.h"
-#include "host/instance/kept_health.h"
-#include "host/instance/line_budget.h"
-#include "host/instance/stated_causes.h"
 #include "host/model/device.h"
 #include "host/model/last_lines.h"
 #include "host/model/node_roots.h"
 #include "host/model/progress.h"
+#include "host/sinks/asks.h"
+#include "host/sinks/kept_health.h"
+#include "host/sinks/stated_causes.h"
 
 namespace cardcage {
 

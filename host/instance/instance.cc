@@ -9,10 +9,10 @@
 #include "host/instance/claim_view.h"
 #include "host/instance/declarations.h"
 #include "host/instance/events_view.h"
-#include "host/instance/lent.h"
 #include "host/instance/offered_family.h"
 #include "host/instance/values.h"
 #include "host/model/text_rules.h"
+#include "host/sinks/lent.h"
 
 namespace cardcage {
 

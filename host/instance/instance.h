@@ -10,19 +10,19 @@
 #include <string_view>
 #include <vector>
 
-#include "host/instance/asks.h"
-#include "host/instance/bind_sink.h"
 #include "host/instance/call_context.h"
-#include "host/instance/catalogue_sink.h"
-#include "host/instance/edits_sink.h"
 #include "host/instance/host_services.h"
-#include "host/instance/id_sink.h"
-#include "host/instance/label_sink.h"
-#include "host/instance/metrics_sink.h"
-#include "host/instance/sink_pool.h"
-#include "host/instance/snapshot_sink.h"
 #include "host/loader/loader.h"
 #include "host/model/module_call.h"
+#include "host/sinks/asks.h"
+#include "host/sinks/bind_sink.h"
+#include "host/sinks/catalogue_sink.h"
+#include "host/sinks/edits_sink.h"
+#include "host/sinks/id_sink.h"
+#include "host/sinks/label_sink.h"
+#include "host/sinks/metrics_sink.h"
+#include "host/sinks/sink_pool.h"
+#include "host/sinks/snapshot_sink.h"
 
 namespace cardcage {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "host/core/log.h"
-#include "host/instance/borrowed.h"
+#include "host/sinks/borrowed.h"
 
 namespace cardcage {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "host/instance/borrowed.h"
 #include "host/instance/listed_words.h"
+#include "host/sinks/borrowed.h"
 
 namespace cardcage {
 namespace {

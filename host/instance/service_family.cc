@@ -1,9 +1,9 @@
 #include "host/instance/service_family.h"
 
-#include "host/instance/borrowed.h"
 #include "host/instance/call_context.h"
 #include "host/instance/command_copy.h"
 #include "host/instance/host_services.h"
+#include "host/sinks/borrowed.h"
 
 namespace cardcage {
 namespace {

@@ -1,8 +1,8 @@
 #include "host/instance/values.h"
 
 #include "host/core/log.h"
-#include "host/instance/borrowed.h"
-#include "host/instance/lent.h"
+#include "host/sinks/borrowed.h"
+#include "host/sinks/lent.h"
 
 namespace cardcage {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <cstring>
 
-#include "host/instance/borrowed.h"
 #include "host/instance/call_context.h"
 #include "host/instance/host_services.h"
+#include "host/sinks/borrowed.h"
 
 namespace cardcage {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "host/core/log.h"
-#include "host/module/child_process.h"
+#include "host/process/child_process.h"
 
 namespace cardcage {
 namespace {

@@ -7,12 +7,12 @@
 #include <set>
 
 #include "host/config/options.h"
-#include "host/core/file.h"
 #include "host/core/log.h"
 #include "host/core/version.h"
 #include "host/instance/declarations.h"
 #include "host/module/in_process.h"
 #include "host/module/remote.h"
+#include "host/process/own_programs.h"
 
 namespace cardcage {
 namespace {
@@ -161,9 +161,6 @@ Task<Result<std::shared_ptr<Module>>> load_in_worker(asio::io_context& core, Clo
 }
 
 }  // namespace
-
-Result<std::filesystem::path> worker_file() { return program_beside("cardcage-worker"); }
-Result<std::filesystem::path> access_file() { return program_beside("cardcage-access"); }
 
 std::unexpected<Error> must_run_in_process(const ModuleConfig& config) {
   return fail(Code::kFailedPrecondition,

@@ -5,13 +5,13 @@
 #include <memory>
 #include <vector>
 
+#include "host/access/writes.h"
 #include "host/config/config.h"
 #include "host/core/clock.h"
 #include "host/loader/loader.h"
 #include "host/model/module.h"
-#include "host/module/services.h"
-#include "host/module/worker_groups.h"
-#include "host/module/writes.h"
+#include "host/process/worker_groups.h"
+#include "host/services/services.h"
 
 namespace cardcage {
 
@@ -37,10 +37,6 @@ Task<Result<ModuleBuild>> stage_module(asio::io_context& core, Clock& clock, Mod
 Task<Result<std::shared_ptr<Module>>> load_module(asio::io_context& core, Clock& clock, ModuleConfig config,
                                                   ModuleBuild build, Instant deadline, SharedParts shared = {},
                                                   Leftover* left = nullptr);
-
-// Return the paths of cardcage-worker and cardcage-access beside this program.
-Result<std::filesystem::path> worker_file();
-Result<std::filesystem::path> access_file();
 
 // Makes the error for a module that is configured to run inside the daemon but declares that it cannot.
 std::unexpected<Error> must_run_in_process(const ModuleConfig& config);

@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "host/core/log.h"
-#include "host/instance/edits_sink.h"
 #include "host/model/naming.h"
 #include "host/model/text_rules.h"
+#include "host/sinks/edits_sink.h"
 
 namespace cardcage {
 

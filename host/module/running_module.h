@@ -9,12 +9,12 @@
 #include <string_view>
 #include <vector>
 
+#include "host/access/edit_rules.h"
+#include "host/access/programs.h"
+#include "host/access/writes.h"
 #include "host/core/delayed_call.h"
 #include "host/model/module.h"
-#include "host/module/edit_rules.h"
-#include "host/module/programs.h"
-#include "host/module/services.h"
-#include "host/module/writes.h"
+#include "host/services/services.h"
 
 namespace cardcage {
 

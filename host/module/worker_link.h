@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
+#include "host/core/line_budget.h"
 #include "host/core/wakeup.h"
-#include "host/instance/line_budget.h"
 #include "host/model/last_lines.h"
 #include "host/module/worker_process.h"
 #include "host/wire/calls.h"

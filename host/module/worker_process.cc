@@ -8,7 +8,7 @@
 #include <array>
 #include <boost/asio/write.hpp>
 
-#include "host/module/start_child.h"
+#include "host/process/start_child.h"
 
 namespace cardcage {
 namespace {

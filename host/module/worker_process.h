@@ -13,8 +13,8 @@
 #include "host/core/clock.h"
 #include "host/core/descriptors.h"
 #include "host/core/unique_fd.h"
-#include "host/module/child_process.h"
-#include "host/module/line_splitter.h"
+#include "host/process/child_process.h"
+#include "host/process/line_splitter.h"
 #include "host/wire/frame.h"
 #include "host/wire/messages.h"
 

@@ -1,4 +1,4 @@
-#include "host/module/child_process.h"
+#include "host/process/child_process.h"
 
 #include <fmt/format.h>
 #include <poll.h>

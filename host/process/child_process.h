@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "host/core/unique_fd.h"
-#include "host/module/control_group.h"
+#include "host/process/control_group.h"
 
 namespace cardcage {
 

@@ -1,4 +1,4 @@
-#include "host/module/spawn_plan.h"
+#include "host/process/spawn_plan.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "host/module/start_child.h"
+#include "host/process/start_child.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "host/core/task.h"
-#include "host/module/child_process.h"
-#include "host/module/spawn_plan.h"
+#include "host/process/child_process.h"
+#include "host/process/spawn_plan.h"
 
 namespace cardcage {
 

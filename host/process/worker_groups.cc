@@ -1,4 +1,4 @@
-#include "host/module/worker_groups.h"
+#include "host/process/worker_groups.h"
 
 #include <fmt/ranges.h>
 
@@ -7,7 +7,7 @@
 #include "host/core/digest.h"
 #include "host/core/file.h"
 #include "host/core/log.h"
-#include "host/module/child_process.h"
+#include "host/process/child_process.h"
 
 namespace cardcage {
 namespace {

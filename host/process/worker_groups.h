@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "host/model/module.h"
-#include "host/module/control_group.h"
+#include "host/process/control_group.h"
 
 namespace cardcage {
 

@@ -1,4 +1,4 @@
-#include "host/module/service_output.h"
+#include "host/services/service_output.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

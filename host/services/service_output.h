@@ -6,12 +6,12 @@
 #include <memory>
 #include <string>
 
+#include "host/core/line_budget.h"
 #include "host/core/task.h"
 #include "host/core/unique_fd.h"
-#include "host/instance/line_budget.h"
 #include "host/model/last_lines.h"
-#include "host/module/line_splitter.h"
-#include "host/module/service_records.h"
+#include "host/process/line_splitter.h"
+#include "host/services/service_records.h"
 
 namespace cardcage {
 

@@ -1,4 +1,4 @@
-#include "host/module/service_records.h"
+#include "host/services/service_records.h"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "host/access/program_rules.h"
 #include "host/core/result.h"
-#include "host/module/program_rules.h"
 
 namespace cardcage {
 

@@ -1,4 +1,4 @@
-#include "host/module/services.h"
+#include "host/services/services.h"
 
 #include <sys/socket.h>
 
@@ -6,11 +6,11 @@
 #include <array>
 #include <ranges>
 
+#include "host/access/checked_program.h"
 #include "host/core/backoff.h"
 #include "host/core/log.h"
-#include "host/module/checked_program.h"
-#include "host/module/load.h"
-#include "host/module/start_child.h"
+#include "host/process/own_programs.h"
+#include "host/process/start_child.h"
 #include "host/wire/frame.h"
 
 namespace cardcage {

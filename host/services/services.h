@@ -13,9 +13,9 @@
 #include "host/core/fault_point.h"
 #include "host/core/wakeup.h"
 #include "host/model/service_report.h"
-#include "host/module/child_process.h"
-#include "host/module/service_output.h"
-#include "host/module/service_records.h"
+#include "host/process/child_process.h"
+#include "host/services/service_output.h"
+#include "host/services/service_records.h"
 
 namespace cardcage {
 

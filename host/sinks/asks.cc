@@ -1,4 +1,4 @@
-#include "host/instance/asks.h"
+#include "host/sinks/asks.h"
 
 namespace cardcage {
 

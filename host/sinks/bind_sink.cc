@@ -1,6 +1,6 @@
-#include "host/instance/bind_sink.h"
+#include "host/sinks/bind_sink.h"
 
-#include "host/instance/statement_copy.h"
+#include "host/sinks/statement_copy.h"
 
 namespace cardcage {
 

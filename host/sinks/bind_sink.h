@@ -5,8 +5,8 @@
 #include <string>
 
 #include "cardcage/module.h"
-#include "host/instance/sink_guard.h"
 #include "host/model/module_claim.h"
+#include "host/sinks/sink_guard.h"
 
 namespace cardcage {
 

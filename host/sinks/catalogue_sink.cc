@@ -1,9 +1,9 @@
-#include "host/instance/catalogue_sink.h"
+#include "host/sinks/catalogue_sink.h"
 
-#include "host/instance/borrowed.h"
-#include "host/instance/device_copy.h"
-#include "host/instance/left_out.h"
 #include "host/model/naming.h"
+#include "host/sinks/borrowed.h"
+#include "host/sinks/device_copy.h"
+#include "host/sinks/left_out.h"
 
 namespace cardcage {
 namespace {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "cardcage/module.h"
-#include "host/instance/sink_guard.h"
 #include "host/model/catalogue.h"
+#include "host/sinks/sink_guard.h"
 
 namespace cardcage {
 

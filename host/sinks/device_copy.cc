@@ -1,10 +1,10 @@
-#include "host/instance/device_copy.h"
+#include "host/sinks/device_copy.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "host/instance/borrowed.h"
 #include "host/model/naming.h"
+#include "host/sinks/borrowed.h"
 
 namespace cardcage {
 namespace {

@@ -1,10 +1,10 @@
-#include "host/instance/edits_copy.h"
+#include "host/sinks/edits_copy.h"
 
 #include <algorithm>
 #include <array>
 
-#include "host/instance/borrowed.h"
 #include "host/model/image_library.h"
+#include "host/sinks/borrowed.h"
 
 namespace cardcage {
 namespace {

@@ -1,11 +1,11 @@
-#include "host/instance/edits_sink.h"
+#include "host/sinks/edits_sink.h"
 
 #include <algorithm>
 
-#include "host/instance/borrowed.h"
-#include "host/instance/device_copy.h"
-#include "host/instance/edits_copy.h"
 #include "host/model/combined_edits.h"
+#include "host/sinks/borrowed.h"
+#include "host/sinks/device_copy.h"
+#include "host/sinks/edits_copy.h"
 
 namespace cardcage {
 namespace {

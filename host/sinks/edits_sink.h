@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "cardcage/module.h"
-#include "host/instance/asks.h"
-#include "host/instance/sink_guard.h"
-#include "host/instance/statement_copy.h"
 #include "host/model/module.h"
+#include "host/sinks/asks.h"
+#include "host/sinks/sink_guard.h"
+#include "host/sinks/statement_copy.h"
 
 namespace cardcage {
 

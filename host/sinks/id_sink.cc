@@ -1,8 +1,8 @@
-#include "host/instance/id_sink.h"
+#include "host/sinks/id_sink.h"
 
 #include <algorithm>
 
-#include "host/instance/borrowed.h"
+#include "host/sinks/borrowed.h"
 
 namespace cardcage {
 

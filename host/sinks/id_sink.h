@@ -8,7 +8,7 @@
 
 #include "cardcage/module.h"
 #include "host/core/result.h"
-#include "host/instance/sink_guard.h"
+#include "host/sinks/sink_guard.h"
 
 namespace cardcage {
 

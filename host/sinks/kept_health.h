@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "host/instance/snapshot_sink.h"
 #include "host/model/health.h"
+#include "host/sinks/snapshot_sink.h"
 
 namespace cardcage {
 

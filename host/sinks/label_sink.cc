@@ -1,8 +1,8 @@
-#include "host/instance/label_sink.h"
+#include "host/sinks/label_sink.h"
 
-#include "host/instance/borrowed.h"
-#include "host/instance/left_out.h"
 #include "host/model/naming.h"
+#include "host/sinks/borrowed.h"
+#include "host/sinks/left_out.h"
 
 namespace cardcage {
 

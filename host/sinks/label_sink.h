@@ -4,8 +4,8 @@
 #include <string>
 
 #include "cardcage/module.h"
-#include "host/instance/sink_guard.h"
 #include "host/model/report.h"
+#include "host/sinks/sink_guard.h"
 
 namespace cardcage {
 

@@ -1,9 +1,9 @@
-#include "host/instance/metrics_sink.h"
+#include "host/sinks/metrics_sink.h"
 
 #include <cmath>
 
-#include "host/instance/borrowed.h"
-#include "host/instance/left_out.h"
+#include "host/sinks/borrowed.h"
+#include "host/sinks/left_out.h"
 
 namespace cardcage {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "cardcage/module.h"
-#include "host/instance/sink_guard.h"
 #include "host/model/report.h"
+#include "host/sinks/sink_guard.h"
 
 namespace cardcage {
 

@@ -1,4 +1,4 @@
-#include "host/instance/sink_guard.h"
+#include "host/sinks/sink_guard.h"
 
 #include "host/core/log.h"
 

@@ -1,11 +1,11 @@
-#include "host/instance/snapshot_sink.h"
+#include "host/sinks/snapshot_sink.h"
 
 #include <string_view>
 
 #include "host/core/log.h"
-#include "host/instance/borrowed.h"
-#include "host/instance/device_copy.h"
 #include "host/model/naming.h"
+#include "host/sinks/borrowed.h"
+#include "host/sinks/device_copy.h"
 
 namespace cardcage {
 namespace {

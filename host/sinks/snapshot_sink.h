@@ -7,9 +7,9 @@
 #include <string>
 
 #include "cardcage/module.h"
-#include "host/instance/sink_guard.h"
-#include "host/instance/stated_causes.h"
 #include "host/model/device.h"
+#include "host/sinks/sink_guard.h"
+#include "host/sinks/stated_causes.h"
 
 namespace cardcage {
 

@@ -1,4 +1,4 @@
-#include "host/instance/stated_causes.h"
+#include "host/sinks/stated_causes.h"
 
 #include "host/core/log.h"
 

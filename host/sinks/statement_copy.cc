@@ -1,12 +1,12 @@
-#include "host/instance/statement_copy.h"
+#include "host/sinks/statement_copy.h"
 
 #include <algorithm>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
-#include "host/instance/borrowed.h"
 #include "host/model/interface_address.h"
 #include "host/model/naming.h"
+#include "host/sinks/borrowed.h"
 
 namespace cardcage {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "host/core/clock.h"
 #include "host/health/module_health.h"
-#include "host/instance/kept_health.h"
 #include "host/model/device.h"
+#include "host/sinks/kept_health.h"
 
 namespace cardcage {
 

@@ -6,10 +6,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include "host/access/writes.h"
 #include "host/config/params.h"
 #include "host/core/digest.h"
 #include "host/core/task_group.h"
-#include "host/module/writes.h"
 #include "modules/fpga/bitstream/catalogue.h"
 #include "sim/fpga/bitstream_files.h"
 #include "sim/fpga/fake_fpgas.h"

@@ -14,7 +14,7 @@
 
 #include "host/core/file.h"
 #include "host/core/unique_fd.h"
-#include "host/module/worker_groups.h"
+#include "host/process/worker_groups.h"
 #include "tests/fakes/proc.h"
 
 namespace cardcage {

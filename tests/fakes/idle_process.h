@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "host/core/file.h"
-#include "host/module/control_group.h"
+#include "host/process/control_group.h"
 
 namespace cardcage {
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "host/module/driver_records.h"
+#include "host/access/driver_records.h"
 #include "tests/fpga/fpga_module_fixture.h"
 
 namespace cardcage {

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "host/module/services.h"
+#include "host/services/services.h"
 #include "sim/nvml/fake_gpus.h"
 #include "tests/common/hardware_fixture.h"
 #include "tests/fakes/built_files.h"

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <thread>
 
-#include "host/module/driver_records.h"
+#include "host/access/driver_records.h"
 #include "modules/fpga/dfl/card.h"
 #include "tests/fpga/fpga_module_fixture.h"
 #include "tests/qemu/machine_files.h"

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "host/module/driver_records.h"
+#include "host/access/driver_records.h"
 #include "tests/common/command_output.h"
 #include "tests/common/hardware_fixture.h"
 #include "tests/fakes/built_files.h"

@@ -1,5 +1,5 @@
 // The edits that a container may get from a module that is confined, or whose configuration lists them.
-#include "host/module/edit_rules.h"
+#include "host/access/edit_rules.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 // cardcage-access when it is missing, and when a user starts it.
-#include "host/module/hardware_access.h"
+#include "host/access/hardware_access.h"
 
 #include <gmock/gmock.h>
 #include <sched.h>
@@ -12,7 +12,7 @@
 #include <filesystem>
 
 #include "host/core/unique_fd.h"
-#include "host/module/load.h"
+#include "host/process/own_programs.h"
 #include "tests/fakes/run_task.h"
 
 namespace cardcage {

@@ -1,4 +1,4 @@
-#include "host/module/programs.h"
+#include "host/access/programs.h"
 
 #include <gmock/gmock.h>
 #include <unistd.h>

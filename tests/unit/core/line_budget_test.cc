@@ -1,4 +1,4 @@
-#include "host/instance/line_budget.h"
+#include "host/core/line_budget.h"
 
 #include <gmock/gmock.h>
 

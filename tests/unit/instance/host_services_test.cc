@@ -8,8 +8,8 @@
 
 #include "host/instance/call_context.h"
 #include "host/instance/claim_view.h"
-#include "host/instance/snapshot_sink.h"
 #include "host/model/text_rules.h"
+#include "host/sinks/snapshot_sink.h"
 #include "tests/fakes/eventually.h"
 
 namespace cardcage {

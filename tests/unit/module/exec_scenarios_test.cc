@@ -2,7 +2,7 @@
 #include <signal.h>
 
 #include "host/core/file.h"
-#include "host/module/child_process.h"
+#include "host/process/child_process.h"
 #include "tests/fakes/built_files.h"
 #include "tests/fakes/proc.h"
 #include "tests/unit/module/scenario_fixture.h"

@@ -1,7 +1,7 @@
 // Modules that were built for 0.3 of the ABI, with all of its additions (tests/abi/kept).
 #include "host/config/params.h"
 #include "host/core/file.h"
-#include "host/module/services.h"
+#include "host/services/services.h"
 #include "tests/fakes/built_files.h"
 #include "tests/unit/module/scenario_fixture.h"
 

@@ -5,10 +5,10 @@
 #include <iterator>
 
 #include "host/core/file.h"
-#include "host/module/child_process.h"
-#include "host/module/services.h"
-#include "host/module/spawn_plan.h"
-#include "host/module/start_child.h"
+#include "host/process/child_process.h"
+#include "host/process/spawn_plan.h"
+#include "host/process/start_child.h"
+#include "host/services/services.h"
 #include "tests/fakes/built_files.h"
 #include "tests/unit/module/scenario_fixture.h"
 

@@ -1,4 +1,4 @@
-#include "host/module/child_process.h"
+#include "host/process/child_process.h"
 
 #include <gtest/gtest.h>
 #include <sys/syscall.h>

@@ -1,4 +1,4 @@
-#include "host/module/control_group.h"
+#include "host/process/control_group.h"
 
 #include <gmock/gmock.h>
 

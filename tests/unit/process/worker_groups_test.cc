@@ -1,4 +1,4 @@
-#include "host/module/worker_groups.h"
+#include "host/process/worker_groups.h"
 
 #include <gmock/gmock.h>
 #include <sys/ptrace.h>

@@ -1,11 +1,11 @@
 // The sink of cage.bind as a module sees it.
-#include "host/instance/bind_sink.h"
+#include "host/sinks/bind_sink.h"
 
 #include <gmock/gmock.h>
 
 #include <thread>
 
-#include "tests/unit/instance/abi_text.h"
+#include "tests/unit/sinks/abi_text.h"
 
 namespace cardcage {
 namespace {

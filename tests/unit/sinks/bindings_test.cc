@@ -1,8 +1,8 @@
 // The family cage.snapshot.binding as a module sees it.
 #include <gmock/gmock.h>
 
-#include "host/instance/snapshot_sink.h"
-#include "tests/unit/instance/abi_text.h"
+#include "host/sinks/snapshot_sink.h"
+#include "tests/unit/sinks/abi_text.h"
 
 namespace cardcage {
 namespace {

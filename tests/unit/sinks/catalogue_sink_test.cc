@@ -1,10 +1,10 @@
-#include "host/instance/catalogue_sink.h"
+#include "host/sinks/catalogue_sink.h"
 
 #include <gmock/gmock.h>
 
 #include <thread>
 
-#include "tests/unit/instance/abi_text.h"
+#include "tests/unit/sinks/abi_text.h"
 
 namespace cardcage {
 namespace {

@@ -1,9 +1,9 @@
-#include "host/instance/edits_sink.h"
+#include "host/sinks/edits_sink.h"
 
 #include <gmock/gmock.h>
 
-#include "host/instance/edits_copy.h"
-#include "tests/unit/instance/abi_text.h"
+#include "host/sinks/edits_copy.h"
+#include "tests/unit/sinks/abi_text.h"
 
 namespace cardcage {
 namespace {

@@ -1,4 +1,4 @@
-#include "host/instance/kept_health.h"
+#include "host/sinks/kept_health.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,11 +1,11 @@
-#include "host/instance/snapshot_sink.h"
+#include "host/sinks/snapshot_sink.h"
 
 #include <gmock/gmock.h>
 
 #include <thread>
 
-#include "host/instance/device_copy.h"
-#include "tests/unit/instance/abi_text.h"
+#include "host/sinks/device_copy.h"
+#include "tests/unit/sinks/abi_text.h"
 
 namespace cardcage {
 namespace {

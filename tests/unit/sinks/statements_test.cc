@@ -1,8 +1,8 @@
 // Statements of prepare about devices, through cage.edits.status and cage.edits.metadata.
 #include <gmock/gmock.h>
 
-#include "host/instance/edits_sink.h"
-#include "tests/unit/instance/abi_text.h"
+#include "host/sinks/edits_sink.h"
+#include "tests/unit/sinks/abi_text.h"
 
 namespace cardcage {
 namespace {
