@@ -85,7 +85,7 @@ impl Declared {
     const fn new(kind: u32, name: &'static str, default: &'static str, help: &'static str) -> Declared {
         Declared(raw::cage_option {
             struct_size: std::mem::size_of::<raw::cage_option>() as u32,
-            r#type: kind,
+            type_: kind,
             flags: 0,
             choice_count: 0,
             name: text::to_raw(name),

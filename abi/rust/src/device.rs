@@ -55,7 +55,7 @@ impl Elements {
         elements
     }
     fn to_raw(&self, name: &str, value: &Attribute) -> raw::cage_attr {
-        let (r#type, v) = match value {
+        let (type_, v) = match value {
             Attribute::Integer(number) => (raw::CAGE_ATTR_INT, raw::cage_attr_value { i: *number }),
             Attribute::Boolean(flag) => (raw::CAGE_ATTR_BOOL, raw::cage_attr_value { i: i64::from(*flag) }),
             Attribute::Text(one) => (raw::CAGE_ATTR_STRING, raw::cage_attr_value { s: text::to_raw(one) }),
@@ -65,9 +65,9 @@ impl Elements {
             Attribute::Texts(_) => (raw::CAGE_ATTR_STRING | raw::CAGE_ATTR_LIST, self.texts()),
             Attribute::Versions(_) => (raw::CAGE_ATTR_VERSION | raw::CAGE_ATTR_LIST, self.texts()),
         };
-        let listed = r#type & raw::CAGE_ATTR_LIST != 0;
+        let listed = type_ & raw::CAGE_ATTR_LIST != 0;
         let count = if listed { self.numbers.len() + self.texts.len() } else { 1 };
-        raw::cage_attr { name: text::to_raw(name), r#type, count: count as u32, v }
+        raw::cage_attr { name: text::to_raw(name), type_, count: count as u32, v }
     }
     fn numbers(&self) -> raw::cage_attr_value {
         raw::cage_attr_value { ints: text::first(&self.numbers) }

@@ -135,7 +135,7 @@ impl<'a> Edit<'a> {
             path: text::to_raw(&node.path),
             host_path: text::to_raw(&node.host_path),
             permissions: text::to_raw(&node.permissions),
-            r#type: text::to_raw(&node.kind),
+            type_: text::to_raw(&node.kind),
             major,
             minor,
             uid: node.uid.map_or(-1, i64::from),
@@ -153,7 +153,7 @@ impl<'a> Edit<'a> {
             option_count: options.len() as u32,
             host_path: text::to_raw(&mount.host_path),
             container_path: text::to_raw(&mount.container_path),
-            r#type: text::to_raw(&mount.kind),
+            type_: text::to_raw(&mount.kind),
             options: text::first(&options),
             ..Default::default()
         };

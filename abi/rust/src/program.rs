@@ -44,6 +44,7 @@ impl Host {
     pub fn run(&self, call: &Call, program: &Program) -> Result<ProgramResult> {
         let run = self
             .exec()
+            .and_then(|exec| exec.run)
             .ok_or_else(|| Error::new(Status::Unimplemented, "running a program needs a host with cage.exec/1"))?;
         let mut result = ProgramResult::default();
         let user = &mut result as *mut ProgramResult as *mut c_void;
@@ -75,11 +76,11 @@ impl Host {
         unsafe { (family.unwrap_or(std::ptr::null()) as *const raw::cage_service).as_ref() }.ok_or_else(no_services)
     }
 
-    fn exec(&self) -> Option<raw::cage_exec_run> {
+    fn exec(&self) -> Option<&raw::cage_exec> {
         let id = CString::new(raw::CAGE_HOST_EXEC).expect("a constant without a zero byte");
         unsafe {
             let family = (*self.raw()).extension.map(|extension| extension(self.raw(), id.as_ptr()))?;
-            (family as *const raw::cage_exec).as_ref().and_then(|exec| exec.run)
+            (family as *const raw::cage_exec).as_ref()
         }
     }
 }

@@ -31,7 +31,7 @@ impl Metric {
     const fn new(kind: u32, name: &'static str, help: &'static str) -> Metric {
         Metric(raw::cage_metric {
             struct_size: std::mem::size_of::<raw::cage_metric>() as u32,
-            r#type: kind,
+            type_: kind,
             name: text::to_raw(name),
             help: text::to_raw(help),
             labels: std::ptr::null(),

@@ -42,7 +42,7 @@ impl Condition {
                 Some(false) => raw::CAGE_CONDITION_FALSE,
                 None => raw::CAGE_CONDITION_UNKNOWN,
             },
-            r#type: text::to_raw(&self.kind),
+            type_: text::to_raw(&self.kind),
             reason: text::to_raw(&self.reason),
             message: text::to_raw(&self.message),
         }

@@ -64,7 +64,7 @@ impl<'a> Events<'a> {
     pub fn iter(&self) -> impl Iterator<Item = Event<'a>> + 'a {
         self.events.iter().map(|event| unsafe {
             let event = &**event;
-            match event.r#type {
+            match event.type_ {
                 raw::CAGE_EVENT_KERNEL_LOG => Event::KernelLog(text::view(event.text)),
                 raw::CAGE_EVENT_UEVENT => Event::Uevent(text::view(event.text)),
                 raw::CAGE_EVENT_DESCRIPTOR => Event::Descriptor(event.descriptor),
