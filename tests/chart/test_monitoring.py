@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 
 import pytest
@@ -46,12 +45,92 @@ def test_series_are_those_of_the_daemon(expression):
         assert f"`{re.sub('_(bucket|count|sum)$', '', name)}" in documented, name
 
 
+def promtool(*arguments) -> None:
+    result = subprocess.run([SOURCE / "tests/chart/promtool", *arguments], text=True, capture_output=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
 def test_expressions_are_valid(tmp_path):
-    if not shutil.which("promtool"):
-        pytest.skip("no promtool: it is in Debian's package prometheus")
     rules = tmp_path / "rules.yaml"
     rules.write_text(yaml.safe_dump({"groups": [{"name": "all", "rules": [
         {"record": f"expression:{number}", "expr": expression.replace("$instance", ".*")} for number, expression in enumerate(EXPRESSIONS)]}]}))
-    for file in (rules, CHART / "files/alerts.yaml"):
-        result = subprocess.run(["promtool", "check", "rules", file], text=True, capture_output=True)
-        assert result.returncode == 0, result.stdout + result.stderr
+    promtool("check", "rules", rules, CHART / "files/alerts.yaml")
+
+
+RULES = [rule for group in ALERTS["groups"] for rule in group["rules"]]
+QUIET = 10  # minutes before the trouble
+
+
+def minutes(duration: str) -> int:
+    return int(duration[:-1]) * {"m": 1, "h": 60}[duration[-1]]
+
+
+def sample(series: str, values: str) -> dict:
+    return {"series": series.replace("{", '{instance="node-1", ').replace(", }", "}"), "values": values}
+
+
+def value(series: str, before: int | None, during: int, after: int | None):
+    """A series with these values before, during and after the trouble; None: the daemon does not show it."""
+    def values(lasts: int) -> str:  # in promtool's words a value is repeated, and a gap is not
+        return " ".join([f"_x{QUIET}" if before is None else f"{before}x{QUIET - 1}", f"{during}x{lasts - 1}",
+                         "stale _x60" if after is None else f"{after}x60"])
+    return lambda lasts: [sample(series, values(lasts))]
+
+
+def count(series: str):
+    """A counter that counts one each minute of the trouble."""
+    return lambda lasts: [sample(series, f"0x{QUIET - 1} 1+1x{lasts - 1} {lasts}x120")]
+
+
+def slow_prepares(lasts: int) -> list[dict]:
+    """A prepare each second, of less than a second, and in the trouble of 10 to 40 seconds."""
+    stop = 60 * (QUIET - 1)
+    quick, all_of_them = f"0+60x{QUIET - 1} {stop}x{lasts} {stop}+60x120", f"0+60x{QUIET + lasts + 120}"
+    return [sample(f'cardcage_call_seconds_bucket{{{PREPARE}, le="{bound}"}}', values)
+            for bound, values in (("1", quick), ("10", quick), ("40", all_of_them), ("+Inf", all_of_them))]
+
+
+PREPARE = 'call="prepare", name="gpu.example.com"'
+TROUBLE = {
+    "CardcageDeviceUnhealthy": value('cardcage_device_health{module="gpu", device="gpu-0", state="unhealthy", reason="Xid 79"}', None, 1, None),
+    "CardcageDeviceQuarantined": count('cardcage_health_events_total{module="gpu", cause="Xid", kind="quarantined"}'),
+    "CardcageHealthFlaps": count('cardcage_health_events_total{module="gpu", cause="Link", kind="began"}'),
+    "CardcageNotRegistered": value('cardcage_registered{name="gpu.example.com", api="dra"}', 1, 0, 1),
+    "CardcageModuleNotReady": value('cardcage_module_state{module="gpu", state="failed"}', None, 1, None),
+    "CardcageModuleRestarts": count('cardcage_module_restarts_total{module="gpu"}'),
+    "CardcageDaemonRestarts": count("cardcage_restarts_total{}"),
+    "CardcageConfigurationRefused": value("cardcage_config_ok{}", 1, 0, 1),
+    "CardcageRestartNeeded": value("cardcage_config_restart_needed{}", 0, 2, 0),
+    "CardcageLedgerRefuses": value("cardcage_ledger_ok{}", 1, 0, 1),
+    "CardcageApiServer": value("cardcage_api_server_ok{}", 1, 0, 1),
+    "CardcagePrepareSlow": slow_prepares,
+    "CardcagePrepareFails": lambda lasts: [
+        sample(f'cardcage_call_seconds_count{{{PREPARE}, code="ok"}}', "0+60x300"),
+        *count(f'cardcage_call_seconds_count{{{PREPARE}, code="unavailable"}}')(lasts)],
+    "CardcageFiguresStale": lambda lasts: [sample('cardcage_module_collected_timestamp_seconds{module="gpu"}',
+                                                  f"0+60x{QUIET - 1} {60 * (QUIET - 1)}x{lasts - 1} {60 * (QUIET + lasts)}+60x120")],
+}
+
+
+def firing(rule: dict, minute: int, alerts: int) -> dict:
+    """A test of promtool: so many alerts of the rule fire in this minute."""
+    return {"expr": f'count(ALERTS{{alertname="{rule["alert"]}", alertstate="firing", severity="{rule["labels"]["severity"]}"}})',
+            "eval_time": f"{minute}m", "exp_samples": [{"labels": "{}", "value": alerts}] if alerts else []}
+
+
+def alert_test(rule: dict) -> dict:
+    """The alert waits for its time, fires, and clears; an expression that looks back is late by at most as much."""
+    waits = minutes(rule.get("for", "0m"))
+    lasts, late = waits + 20, max(map(minutes, re.findall(r"\[(\w+)\]", rule["expr"])), default=5 if "time()" in rule["expr"] else 0)
+    return {"name": rule["alert"], "interval": "1m", "input_series": TROUBLE[rule["alert"]](lasts), "promql_expr_test": [
+        firing(rule, QUIET - 1 + waits, 0), firing(rule, QUIET + lasts - 1, 1), firing(rule, QUIET + 2 + lasts + late, 0)]}
+
+
+def test_alerts_fire_after_their_time_and_clear(tmp_path):
+    healthy = [sample(series, "1x120") for series in (
+        'cardcage_device_health{module="gpu", device="gpu-0", state="healthy", reason=""}', 'cardcage_module_state{module="gpu", state="ready"}')]
+    in_order = {"name": "a node in order", "interval": "1m", "input_series": healthy,
+                "promql_expr_test": [{"expr": "ALERTS", "eval_time": "120m", "exp_samples": []}]}
+    file = tmp_path / "test.yaml"
+    file.write_text(yaml.safe_dump({"rule_files": [str(CHART / "files/alerts.yaml")], "tests": [in_order, *map(alert_test, RULES)]}))
+    promtool("test", "rules", file)
