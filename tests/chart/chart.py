@@ -11,6 +11,7 @@ SOURCE = Path(__file__).resolve().parents[2]
 CHART = SOURCE / "charts/cardcage"
 EXAMPLES = sorted((CHART / "examples").glob("*.yaml"))
 HELM = SOURCE / "tools/helm"
+MODULES = ("mock", "nvidia", "fpga", "nic")
 
 
 def helm(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess:

@@ -1,8 +1,28 @@
-"""Skips all tests, with the reason, where helm can be neither found nor built."""
+"""Skips all tests, with the reason, where helm can be neither found nor built. Finds the built programs."""
+
+import os
+from pathlib import Path
 
 import pytest
 
-from chart import helm
+from chart import MODULES, SOURCE, helm
+
+
+def build_folder() -> Path:
+    if chosen := os.environ.get("CARDCAGE_BUILD"):
+        return Path(chosen)
+    release = SOURCE / "build/release"
+    return release if (release / "bin/cardcage").exists() else SOURCE / "build/dev"
+
+
+@pytest.fixture(scope="session")
+def build() -> Path:
+    folder = build_folder()
+    needed = ["bin/cardcage", "bin/cardcage-worker", "bin/cagectl", *(f"lib/cardcage/modules/libcardcage_{name}.so" for name in MODULES)]
+    if missing := [name for name in needed if not (folder / name).exists()]:
+        assert "CARDCAGE_BUILD" not in os.environ, f"{folder} has no {', '.join(missing)}"
+        pytest.skip(f"{folder} has no {', '.join(missing)}: build them with `tools/test chart`")
+    return folder
 
 
 def pytest_collection_modifyitems(config, items):

@@ -9,26 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from chart import CHART, EXAMPLES, SOURCE, one, render
-
-MODULES = ("mock", "nvidia", "fpga", "nic")
-
-
-def build_folder() -> Path:
-    if chosen := os.environ.get("CARDCAGE_BUILD"):
-        return Path(chosen)
-    release = SOURCE / "build/release"
-    return release if (release / "bin/cardcage").exists() else SOURCE / "build/dev"
-
-
-@pytest.fixture(scope="session")
-def build() -> Path:
-    folder = build_folder()
-    needed = ["bin/cardcage", "bin/cardcage-worker", "bin/cagectl", *(f"lib/cardcage/modules/libcardcage_{name}.so" for name in MODULES)]
-    if missing := [name for name in needed if not (folder / name).exists()]:
-        assert "CARDCAGE_BUILD" not in os.environ, f"{folder} has no {', '.join(missing)}"
-        pytest.skip(f"{folder} has no {', '.join(missing)}: build them with `tools/test chart`")
-    return folder
+from chart import CHART, EXAMPLES, MODULES, SOURCE, one, render
 
 
 def check(build: Path, folder: Path, toml: str) -> str:

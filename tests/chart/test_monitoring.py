@@ -46,7 +46,7 @@ def test_series_are_those_of_the_daemon(expression):
 
 
 def promtool(*arguments) -> None:
-    result = subprocess.run([SOURCE / "tests/chart/promtool", *arguments], text=True, capture_output=True)
+    result = subprocess.run([SOURCE / "tests/chart/prometheus", "promtool", *arguments], text=True, capture_output=True)
     assert result.returncode == 0, result.stdout + result.stderr
 
 
