@@ -1,5 +1,6 @@
 #include "host/metrics/metrics.h"
 
+#include <algorithm>
 #include <deque>
 #include <set>
 
@@ -44,7 +45,12 @@ void add_modules(Page& page, const std::vector<ModuleReport>& modules) {
       page.family("cardcage_module_recent_failures", "failures that count towards marking the module as broken");
   auto& config = page.family("cardcage_module_config_ok",
                              "0 while the module runs with an older configuration or file, or does not start");
+  auto& services =
+      page.family("cardcage_service_restarts", "restarts of each helper daemon of a claim that the module started");
   for (const ModuleReport& module : modules) {
+    for (const ServiceReport& service : module.services)
+      Page::add(services, {{"module", module.name}, {"uid", service.claim_uid}, {"service", service.name}},
+                service.restarts);
     Page::add(config, {{"module", module.name}}, module.config_ok);
     Page::add(failures, {{"module", module.name}}, module.recent_failures);
     Page::add(state, {{"module", module.name}, {"state", module.state.reason}}, 1);
@@ -70,6 +76,8 @@ void add_devices(Page& page, const std::vector<DeviceReport>& devices) {
   auto& causes = page.family("cardcage_device_cause", "1 for each cause of the device's health that is not healthy");
   auto& cordoned =
       page.family("cardcage_device_cordoned", "1 for each device that an operator keeps away from new pods");
+  auto& quarantined =
+      page.family("cardcage_device_quarantined", "1 for each device with a cause that only an operator ends");
   auto& held = page.family("cardcage_device_held", "1 for each claim or pod that holds the device");
   for (const DeviceReport& report : devices) {
     const MetricLabels device = {{"module", report.module},
@@ -82,6 +90,7 @@ void add_devices(Page& page, const std::vector<DeviceReport>& devices) {
     Page::add(health, std::move(labels), 1);
     add_causes(causes, device, report.causes);
     if (report.cordon) Page::add(cordoned, device, 1);
+    if (std::ranges::any_of(report.causes, &CauseHealth::quarantined)) Page::add(quarantined, device, 1);
     for (const ClaimRef& holder : report.holders) {
       labels = device;
       const bool by_pod = report.api == Api::kDevicePlugin;
@@ -112,8 +121,14 @@ void add_config(Page& page, const StatusReport& status) {
 void add_registrations(Page& page, const StatusReport& status) {
   auto& registered =
       page.family("cardcage_registered", "1 while the driver or resource is registered with the kubelet");
-  for (const DriverReport& driver : status.drivers)
+  auto& published = page.family("cardcage_published",
+                                "1 while the API server has all ResourceSlices of the driver as they should be");
+  auto& slices = page.family("cardcage_driver_slices", "number of ResourceSlices of the driver");
+  for (const DriverReport& driver : status.drivers) {
     Page::add(registered, {{"name", driver.name}, {"api", "dra"}}, driver.registration.level == Level::kGood);
+    Page::add(published, {{"name", driver.name}}, driver.publication.level == Level::kGood);
+    Page::add(slices, {{"name", driver.name}}, driver.slices);
+  }
   auto& devices =
       page.family("cardcage_resource_devices", "number of device ids that the resource lists, with replicas");
   for (const ResourceReport& resource : status.resources) {

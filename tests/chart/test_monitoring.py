@@ -93,11 +93,13 @@ def slow_prepares(lasts: int) -> list[dict]:
 PREPARE = 'call="prepare", name="gpu.example.com"'
 TROUBLE = {
     "CardcageDeviceUnhealthy": value('cardcage_device_health{module="gpu", device="gpu-0", state="unhealthy", reason="Xid 79"}', None, 1, None),
-    "CardcageDeviceQuarantined": count('cardcage_health_events_total{module="gpu", cause="Xid", kind="quarantined"}'),
+    "CardcageDeviceQuarantined": value('cardcage_device_quarantined{module="gpu", device="gpu-0"}', None, 1, None),
     "CardcageHealthFlaps": count('cardcage_health_events_total{module="gpu", cause="Link", kind="began"}'),
     "CardcageNotRegistered": value('cardcage_registered{name="gpu.example.com", api="dra"}', 1, 0, 1),
+    "CardcageNotPublished": value('cardcage_published{name="gpu.example.com"}', 1, 0, 1),
     "CardcageModuleNotReady": value('cardcage_module_state{module="gpu", state="failed"}', None, 1, None),
     "CardcageModuleRestarts": count('cardcage_module_restarts_total{module="gpu"}'),
+    "CardcageServiceRestarts": count('cardcage_service_restarts{module="gpu", service="mps", uid="u-1"}'),
     "CardcageDaemonRestarts": count("cardcage_restarts_total{}"),
     "CardcageConfigurationRefused": value("cardcage_config_ok{}", 1, 0, 1),
     "CardcageRestartNeeded": value("cardcage_config_restart_needed{}", 0, 2, 0),

@@ -22,6 +22,8 @@ TEST(MetricsTest, ThePageShowsTheStateOfTheDaemon) {
         "namespace=\"default\",claim=\"training\",pod=\"\",uid=\"uid-1\"} 1\n",
         "cardcage_registered{name=\"nic.example.com\",api=\"dra\"} 0\n",
         "cardcage_registered{name=\"example.com/fpga\",api=\"device-plugin\"} 1\n",
+        "cardcage_published{name=\"gpu.mock.cardcage.dev\"} 1\n",
+        "cardcage_driver_slices{name=\"gpu.mock.cardcage.dev\"} 1\n",
         "cardcage_resource_devices{resource=\"example.com/fpga\",state=\"unhealthy\"} 1\n", "cardcage_ledger_ok 1\n"})
     EXPECT_THAT(page, HasSubstr(line));
   EXPECT_THAT(page, Not(HasSubstr("cardcage_call_seconds"))) << "there were no calls yet";
@@ -58,6 +60,13 @@ TEST(MetricsTest, ShowsThatAModuleRefusesItsConfiguration) {
   daemon.module_reports.front().config_ok = false;
   for (const char* line : {"cardcage_config_ok 0\n", "cardcage_module_config_ok{module=\"mock\"} 0\n"})
     EXPECT_THAT(metrics_text(metrics_facts(daemon)), HasSubstr(line));
+}
+
+TEST(MetricsTest, ShowsTheRestartsOfEachService) {
+  FakeDaemon daemon = FakeDaemon::busy_node();
+  daemon.module_reports.front().services = {{"mock", "uid-1", "mps", "runs as pid 12", 2}};
+  EXPECT_THAT(metrics_text(metrics_facts(daemon)),
+              HasSubstr("cardcage_service_restarts{module=\"mock\",uid=\"uid-1\",service=\"mps\"} 2\n"));
 }
 
 TEST(MetricsTest, TheLevelOfAConditionDecidesNotItsWords) {
@@ -98,10 +107,12 @@ TEST(MetricsTest, ShowsTheCausesThatCountAndTheCordons) {
         "cardcage_device_cause" + device("gpu-1", "GPU-1") + ",cause=\"NvLink\",state=\"unmonitored\"} 1\n",
         "cardcage_device_cause" + device("gpu-1-mig-0", "MIG-1") + ",cause=\"Xid\",state=\"unhealthy\"} 1\n",
         "cardcage_device_cause" + device("gpu-2", "GPU-2") + ",cause=\"Thermal\",state=\"degraded\"} 1\n",
-        "cardcage_device_cordoned" + device("gpu-0", "GPU-0") + "} 1\n"})
+        "cardcage_device_cordoned" + device("gpu-0", "GPU-0") + "} 1\n",
+        "cardcage_device_quarantined" + device("gpu-1", "GPU-1") + "} 1\n"})
     EXPECT_THAT(page, HasSubstr(line));
   EXPECT_THAT(page, Not(HasSubstr("cause=\"Thermal\",state=\"healthy\""))) << "only causes that count";
   EXPECT_THAT(page, Not(HasSubstr("cardcage_device_cordoned" + device("gpu-1", "GPU-1"))));
+  EXPECT_THAT(page, Not(HasSubstr("cardcage_device_quarantined" + device("gpu-2", "GPU-2"))));
 }
 
 // Prometheus refuses a page with two samples of the same labels.
