@@ -366,17 +366,17 @@ std::optional<Health> ResourceAllocator::unavailable(const HeldDevices& others, 
   return unhealthy(conflict->partition.empty() ? "InUse" : "PartitionInUse", to_string(*conflict));
 }
 
-std::vector<HandedOutId> ResourceAllocator::handed_out() const {
-  std::vector<HandedOutId> ids;
+std::vector<HandedOutDevice> ResourceAllocator::handed_out() const {
+  std::vector<HandedOutDevice> all;
   for (const auto& record : records()) {
     const HeldDevice* device = the_device(*record);
     if (!device) continue;
     for (const Holder& holder : device->holders)
-      ids.push_back({holder.id, allocated(holder.id), busy(holder.id), !holder.pod.empty()});
-    if (device->holders.empty() && !device->device_id.empty())
-      ids.push_back({device->device_id, allocated(device->device_id), handing_out_.contains(record->ref.uid), false});
+      all.push_back({{resource_, holder.id}, allocated(holder.id), busy(holder.id), !holder.pod.empty()});
+    if (const std::string& id = device->device_id; device->holders.empty() && !id.empty())
+      all.push_back({{resource_, id}, allocated(id), handing_out_.contains(record->ref.uid), false});
   }
-  return ids;
+  return all;
 }
 
 Instant ResourceAllocator::allocated(const std::string& id) const {

@@ -26,13 +26,6 @@ namespace cardcage {
 // "gpu-7::2" is the third replica of device "gpu-7".
 std::string device_id_of(const std::string& id, bool replicated);
 
-struct HandedOutId {
-  std::string id;
-  Instant allocated;  // when its last allocate() ended; for a claim from the ledger, when it was loaded
-  bool busy = false;  // being handed out at this moment
-  bool seen = false;  // the kubelet has told its holder
-};
-
 // [core]
 class ResourceAllocator {
  public:
@@ -66,7 +59,7 @@ class ResourceAllocator {
   // `own` is record_for() the device, which lists of many devices look up once.
   std::optional<Health> unavailable(const HeldDevices& others, const Device& device, const ClaimRecord* own) const;
   // One entry per id. If the holders of a device are not known, because the ledger was rebuilt, the device's own id.
-  std::vector<HandedOutId> handed_out() const;
+  std::vector<HandedOutDevice> handed_out() const;
   Instant allocated(const std::string& id) const;
   // True if the id is being handed out at this moment.
   bool busy(const std::string& id) const;

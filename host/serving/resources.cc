@@ -1,5 +1,8 @@
 #include "host/serving/resources.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace cardcage {
 namespace {
 
@@ -24,8 +27,7 @@ std::vector<ServedResource> Resources::served() const {
 std::vector<HandedOutDevice> Resources::handed_out() const {
   std::vector<HandedOutDevice> all;
   for (const auto& [name, resource] : items())
-    for (const HandedOutId& id : resource->allocator().handed_out())
-      all.push_back({.device = {name, id.id}, .allocated = id.allocated, .allocating = id.busy, .seen = id.seen});
+    std::ranges::move(resource->allocator().handed_out(), std::back_inserter(all));
   return all;
 }
 

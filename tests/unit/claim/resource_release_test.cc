@@ -31,7 +31,7 @@ TEST_F(ResourceReleaseTest, AReplicaThatIsBeingHandedOutIsNotReleased) {
   const auto answer = begin(allocator->allocate({"GPU-0::0"}, soon()));
   ASSERT_TRUE(until([&] { return held("gpu-0") != nullptr; }));
   ASSERT_THAT(allocator->handed_out(), SizeIs(1));
-  EXPECT_TRUE(allocator->handed_out()[0].busy);
+  EXPECT_TRUE(allocator->handed_out()[0].allocating);
   const auto released = begin(allocator->release("GPU-0", soon()));
   settle();
   gpus->unblock<PrepareCall>();
