@@ -11,7 +11,7 @@ namespace {
 // Far more than the API allows (128 devices, 32 attributes, 8 counter sets); nothing beyond that is read.
 constexpr std::size_t kMaxDevices = 1024, kMaxEntries = 512;
 
-json::object quantities_json(const std::map<std::string, Quantity>& quantities) {
+json::object to_json(const std::map<std::string, Quantity>& quantities) {
   json::object object;
   for (const auto& [name, quantity] : quantities) object[name] = json::object{{"value", quantity.to_string()}};
   return object;
@@ -31,56 +31,53 @@ json::object policy_json(const RequestPolicy& policy) {
   return object;
 }
 
-json::object capacity_json(const SliceDevice& device) {
-  json::object object = quantities_json(device.capacity);
-  for (const auto& [name, policy] : device.policies)
-    if (auto* capacity = object.if_contains(name)) capacity->get_object()["requestPolicy"] = policy_json(policy);
+json::array to_json(const std::vector<CounterUse>& uses) {
+  json::array array;
+  for (const CounterUse& use : uses)
+    array.push_back(json::object{{"counterSet", use.set}, {"counters", to_json(use.counters)}});
+  return array;
+}
+json::array to_json(const std::vector<std::string>& texts) { return json::array(texts.begin(), texts.end()); }
+json::value to_json(bool value) { return value; }
+json::object to_json(const Attributes& attributes) {
+  json::object object;
+  for (const auto& [name, value] : attributes) object[name] = attribute_json(value);
   return object;
 }
 
-json::array texts_json(const std::vector<std::string>& texts) {
-  json::array array;
-  for (const std::string& text : texts) array.emplace_back(text);
-  return array;
-}
+// Leaves out traits with their default value, as the API server does.
+struct TraitWriter {
+  json::object& body;
 
-json::object device_body(const SliceDevice& device) {
-  json::object body;
-  for (const auto& [name, value] : device.attributes) {
-    if (!body.contains("attributes")) body["attributes"] = json::object();
-    body["attributes"].get_object()[name] = attribute_json(value);
+  template <class Trait>
+  void operator()(std::string_view name, const Trait& trait) const {
+    if (!(trait == Trait{})) body[name] = to_json(trait);
   }
-  if (!device.capacity.empty()) body["capacity"] = capacity_json(device);
-  if (!device.consumes.empty()) {
-    auto& uses = (body["consumesCounters"] = json::array()).get_array();
-    for (const auto& use : device.consumes)
-      uses.push_back(json::object{{"counterSet", use.set}, {"counters", quantities_json(use.counters)}});
+  void operator()(std::string_view name, const RequestPolicies& policies) const {
+    for (const auto& [capacity, policy] : policies)
+      if (json::value* of_device = body.if_contains("capacity"))
+        if (json::value* amount = of_device->get_object().if_contains(capacity))
+          amount->get_object()[name] = policy_json(policy);
   }
-  if (!device.taints.empty()) {
-    auto& taints = (body["taints"] = json::array()).get_array();
-    for (const auto& taint : device.taints) {
-      json::object object{{"key", taint.key}};
-      if (!taint.value.empty()) object["value"] = taint.value;
-      object["effect"] = taint.effect;
-      if (!taint.time_added.empty()) object["timeAdded"] = taint.time_added;
-      taints.push_back(std::move(object));
-    }
+};
+
+json::array taints_json(const std::vector<DeviceTaint>& taints) {
+  json::array array;
+  for (const DeviceTaint& taint : taints) {
+    json::object object{{"key", taint.key}};
+    if (!taint.value.empty()) object["value"] = taint.value;
+    object["effect"] = taint.effect;
+    if (!taint.time_added.empty()) object["timeAdded"] = taint.time_added;
+    array.push_back(std::move(object));
   }
-  if (device.binding.to_node) body["bindsToNode"] = true;
-  if (!device.binding.conditions.empty()) body["bindingConditions"] = texts_json(device.binding.conditions);
-  if (!device.binding.failures.empty()) body["bindingFailureConditions"] = texts_json(device.binding.failures);
-  if (device.allow_multiple_allocations) body["allowMultipleAllocations"] = true;
-  return body;
+  return array;
 }
 
 json::value device_json(const SliceDevice& device, ResourceApi version) {
   json::object object{{"name", device.name}};
-  json::object body = device_body(device);
-  if (version == ResourceApi::kV1beta1) {
-    object["basic"] = std::move(body);
-  } else {
-    for (auto& [key, value] : body) object[key] = std::move(value);
-  }
+  json::object& body = version == ResourceApi::kV1beta1 ? object["basic"].emplace_object() : object;
+  describe(TraitWriter{body}, device);
+  if (!device.taints.empty()) body["taints"] = taints_json(device.taints);
   return object;
 }
 
@@ -171,48 +168,53 @@ RequestPolicy policy_from(const json::object& object) {
   return policy;
 }
 
-RequestPolicies policies_from(const json::object& object, const std::map<std::string, Quantity>& capacity) {
-  RequestPolicies policies;
-  for (const auto& [name, amount] : capacity) {
-    const auto* policy = object_at(object, name).if_contains("requestPolicy");
-    if (policy != nullptr && policy->is_object()) policies.emplace(name, policy_from(policy->get_object()));
-  }
-  return policies;
-}
+// Reads what TraitWriter writes, without the parts that are unreadable.
+struct TraitReader {
+  const json::object& body;
 
-std::vector<std::string> texts_from(const json::array& array) {
-  std::vector<std::string> texts;
-  for (const auto& item : array) {
-    if (texts.size() == kMaxEntries) break;
-    if (const auto* text = item.if_string()) texts.emplace_back(*text);
+  void operator()(std::string_view name, Attributes& attributes) const {
+    for (const auto& [key, value] : object_at(body, name)) {
+      if (attributes.size() == kMaxEntries) break;
+      if (auto attribute = attribute_from(as_object(value))) attributes.emplace(key, std::move(*attribute));
+    }
   }
-  return texts;
-}
+  void operator()(std::string_view name, std::map<std::string, Quantity>& quantities) const {
+    quantities = quantities_from(object_at(body, name));
+  }
+  void operator()(std::string_view name, RequestPolicies& policies) const {
+    const auto& capacity = object_at(body, "capacity");
+    for (const auto& [of_capacity, amount] : quantities_from(capacity)) {
+      const auto* policy = object_at(capacity, of_capacity).if_contains(name);
+      if (policy != nullptr && policy->is_object()) policies.emplace(of_capacity, policy_from(policy->get_object()));
+    }
+  }
+  void operator()(std::string_view name, std::vector<CounterUse>& uses) const {
+    for (const auto& item : array_at(body, name)) {
+      if (uses.size() == kMaxEntries) break;
+      const auto& use = as_object(item);
+      uses.push_back({std::string(text_at(use, "counterSet")), quantities_from(object_at(use, "counters"))});
+    }
+  }
+  void operator()(std::string_view name, std::vector<std::string>& texts) const {
+    for (const auto& item : array_at(body, name)) {
+      if (texts.size() == kMaxEntries) break;
+      if (const auto* text = item.if_string()) texts.emplace_back(*text);
+    }
+  }
+  void operator()(std::string_view name, bool& value) const { value = bool_at(body, name); }
+};
 
 SliceDevice device_from(const json::object& object) {
   SliceDevice device;
   device.name = text_at(object, "name");
   const auto& body = object.contains("basic") ? object_at(object, "basic") : object;
-  for (const auto& [name, value] : object_at(body, "attributes")) {
-    if (device.attributes.size() == kMaxEntries) break;
-    if (auto attribute = attribute_from(as_object(value))) device.attributes.emplace(name, std::move(*attribute));
-  }
-  device.capacity = quantities_from(object_at(body, "capacity"));
-  device.policies = policies_from(object_at(body, "capacity"), device.capacity);
-  for (const auto& item : array_at(body, "consumesCounters")) {
-    if (device.consumes.size() == kMaxEntries) break;
-    const auto& use = as_object(item);
-    device.consumes.push_back({std::string(text_at(use, "counterSet")), quantities_from(object_at(use, "counters"))});
-  }
+  describe(TraitReader{body}, device);
   for (const auto& item : array_at(body, "taints")) {
     if (device.taints.size() == kMaxEntries) break;
     const auto& taint = as_object(item);
     device.taints.push_back({std::string(text_at(taint, "key")), std::string(text_at(taint, "value")),
                              std::string(text_at(taint, "effect")), std::string(text_at(taint, "timeAdded"))});
   }
-  device.binding = {texts_from(array_at(body, "bindingConditions")),
-                    texts_from(array_at(body, "bindingFailureConditions")), bool_at(body, "bindsToNode")};
-  device.allow_multiple_allocations = bool_at(body, "allowMultipleAllocations");
   return device;
 }
 
@@ -248,7 +250,7 @@ json::object slice_to_json(const Slice& slice, ResourceApi version) {
   if (!slice.shared_counters.empty()) {
     auto& sets = (spec["sharedCounters"] = json::array()).get_array();
     for (const auto& [name, counters] : slice.shared_counters)
-      sets.push_back(json::object{{"name", name}, {"counters", quantities_json(counters)}});
+      sets.push_back(json::object{{"name", name}, {"counters", to_json(counters)}});
   }
   if (!slice.skip_node_operations.empty()) {
     auto& skipped = (spec["skipNodeOperations"] = json::array()).get_array();

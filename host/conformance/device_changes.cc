@@ -8,19 +8,18 @@ namespace cardcage {
 namespace {
 
 // The first part that differs; empty if none does.
-std::string_view changed_part(const Device& before, const Device& after) {
+std::string changed_part(const Device& before, const Device& after) {
   if (before.name != after.name) return "another name";
   if (before.kind != after.kind) return "another kind";
   if (before.parent_id != after.parent_id) return "another parent";
   if (before.pci_bus_id != after.pci_bus_id) return "another PCI address";
-  if (before.shared != after.shared) return "other flags";
   if (before.numa_nodes != after.numa_nodes) return "other NUMA nodes";
-  if (!(before.attributes == after.attributes)) return "other attributes";
-  if (before.capacity != after.capacity) return "another capacity";
-  if (before.policies != after.policies) return "another request policy";
-  if (before.consumes != after.consumes) return "other counters";
-  if (before.binding != after.binding) return "other binding conditions";
-  return "";
+  std::string part;
+  const auto compare = [&](std::string_view name, const auto& first, const auto& second) {
+    if (part.empty() && !(first == second)) part = fmt::format("other {}", name);
+  };
+  describe(compare, before, after);
+  return part;
 }
 
 }  // namespace
@@ -29,7 +28,7 @@ std::string device_changes(const Snapshot& before, const Snapshot& after) {
   std::vector<std::string> changes;
   for (const Device& device : before.devices) {
     const Device* const now = after.find(device.id);
-    const std::string_view part = now ? changed_part(device, *now) : "";
+    const std::string part = now ? changed_part(device, *now) : "";
     if (!now)
       changes.push_back(fmt::format("device '{}' is missing", device.id));
     else if (!part.empty())

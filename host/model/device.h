@@ -1,6 +1,7 @@
 // Devices as modules report them, and the full list of an instance.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -35,20 +36,41 @@ struct CounterUse {
   friend bool operator==(const CounterUse&, const CounterUse&) = default;
 };
 
-struct Device {
+// The part of a device that a ResourceSlice publishes as the module reports it.
+struct DeviceTraits {
+  Attributes attributes;  // a name without a domain is in the driver's domain
+  std::map<std::string, Quantity> capacity;
+  RequestPolicies policies;  // for shared devices only
+  std::vector<CounterUse> consumes;
+  Binding binding;      // empty = ready at once
+  bool shared = false;  // several claims may hold it at once
+
+  friend bool operator==(const DeviceTraits&, const DeviceTraits&) = default;
+};
+
+// Visits each trait, or the same trait of several devices, by its name in a ResourceSlice. A requestPolicy belongs in
+// the capacity of the same name, which comes first.
+template <class Visitor, std::derived_from<DeviceTraits>... Traits>
+  requires(sizeof...(Traits) > 0)
+void describe(Visitor&& visit, Traits&... traits) {
+  visit("attributes", traits.attributes...);
+  visit("capacity", traits.capacity...);
+  visit("requestPolicy", traits.policies...);
+  visit("consumesCounters", traits.consumes...);
+  visit("bindsToNode", traits.binding.to_node...);
+  visit("bindingConditions", traits.binding.conditions...);
+  visit("bindingFailureConditions", traits.binding.failures...);
+  visit("allowMultipleAllocations", traits.shared...);
+}
+
+struct Device : DeviceTraits {
   std::string id;    // chosen by the module: stable over reboots, unique in the instance
   std::string name;  // for Kubernetes: a DNS label derived from id, unique in the instance
   std::string kind;
   std::string parent_id;
   std::string pci_bus_id;  // "0000:3b:00.0" in lower case, or empty
-  bool shared = false;     // several claims may hold it at once
   std::vector<std::int32_t> numa_nodes;
-  Attributes attributes;  // a name without a domain is in the driver's domain
-  std::map<std::string, Quantity> capacity;
-  RequestPolicies policies;  // for shared devices only
-  std::vector<CounterUse> consumes;
-  Binding binding;  // empty = ready at once
-  Health health;    // the default = no statement
+  Health health;  // the default = no statement
 
   friend bool operator==(const Device&, const Device&) = default;
 };

@@ -17,15 +17,9 @@ struct DeviceTaint {
   friend bool operator==(const DeviceTaint&, const DeviceTaint&) = default;
 };
 
-struct SliceDevice {
+struct SliceDevice : DeviceTraits {
   std::string name;
-  Attributes attributes;
-  std::map<std::string, Quantity> capacity;
-  RequestPolicies policies;
-  std::vector<CounterUse> consumes;
   std::vector<DeviceTaint> taints;
-  Binding binding;
-  bool allow_multiple_allocations = false;
   friend bool operator==(const SliceDevice&, const SliceDevice&) = default;
 };
 

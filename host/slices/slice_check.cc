@@ -92,7 +92,7 @@ bool is_counter_set(const std::string& name, const std::map<std::string, Quantit
 std::optional<std::string> flaw_of(const SliceDevice& device, const CounterSets& counters) {
   if (!is_dns_label(device.name)) return "the name is not a DNS label";
   if (auto flaw = attribute_flaw(device)) return flaw;
-  if (auto flaw = flaw_of(device.policies, device.capacity, device.allow_multiple_allocations)) return flaw;
+  if (auto flaw = flaw_of(device.policies, device.capacity, device.shared)) return flaw;
   if (auto flaw = flaw_of(device.binding)) return flaw;
   if (auto flaw = counter_flaw(device, counters)) return flaw;
   return taint_flaw(device);

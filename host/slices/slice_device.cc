@@ -42,14 +42,7 @@ std::vector<DeviceTaint> taints_of(std::vector<CauseHealth> causes, const std::s
 }  // namespace
 
 SliceDevice slice_device(const Device& device, const std::vector<CauseHealth>& causes, const std::string& driver) {
-  SliceDevice published;
-  published.name = device.name;
-  published.attributes = device.attributes;
-  published.capacity = device.capacity;
-  published.policies = device.policies;
-  published.consumes = device.consumes;
-  published.binding = device.binding;
-  published.allow_multiple_allocations = device.shared;
+  SliceDevice published{device, device.name, {}};
   if (strongest_taint(causes) != TaintEffect::kNone) published.taints = taints_of(causes, driver);
   return published;
 }

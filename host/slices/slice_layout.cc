@@ -217,9 +217,8 @@ bool is_same(const SliceDevice& wanted, const SliceDevice& stored) {
   const auto same_taint = [](const DeviceTaint& a, const DeviceTaint& b) {
     return a.key == b.key && a.value == b.value && a.effect == b.effect;
   };
-  return wanted.name == stored.name && wanted.allow_multiple_allocations == stored.allow_multiple_allocations &&
-         wanted.attributes == stored.attributes && wanted.capacity == stored.capacity &&
-         wanted.policies == stored.policies && wanted.consumes == stored.consumes && wanted.binding == stored.binding &&
+  const DeviceTraits &wanted_traits = wanted, &stored_traits = stored;
+  return wanted.name == stored.name && wanted_traits == stored_traits &&
          std::ranges::equal(wanted.taints, stored.taints, same_taint);
 }
 

@@ -64,7 +64,7 @@ const SliceDevice* reduce(const SliceDevice& device, const FeatureGates& gates, 
   const bool taints = !gates.taints && !device.taints.empty();
   const bool new_taints = !gates.taints_of_1_35 && needs_taints_of_1_35(device);
   const bool lists = !gates.list_attributes && has_list(device);
-  const bool multiple = !gates.consumable_capacity && device.allow_multiple_allocations;
+  const bool multiple = !gates.consumable_capacity && device.shared;
   if (!taints && !new_taints && !lists && !multiple) return &device;
   SliceDevice& copy = reduced.emplace_back(device);
   if (taints) copy.taints.clear();
@@ -74,7 +74,7 @@ const SliceDevice* reduce(const SliceDevice& device, const FeatureGates& gates, 
   }
   if (lists) remove_lists(copy.attributes);
   if (multiple) {
-    copy.allow_multiple_allocations = false;
+    copy.shared = false;
     copy.policies.clear();
   }
   return &copy;
@@ -111,7 +111,7 @@ void FeatureGates::learn(const Slice& sent, const Slice& stored) {
     const SliceDevice& got = stored.devices[i];
     if (!wanted.consumes.empty()) partitionable = got.consumes.empty() ? State::kOff : State::kOn;
     if (!wanted.taints.empty() && got.taints.empty()) taints = false;
-    if (wanted.allow_multiple_allocations && !got.allow_multiple_allocations) consumable_capacity = false;
+    if (wanted.shared && !got.shared) consumable_capacity = false;
     if (!wanted.binding.empty() && got.binding.empty()) binding_conditions = false;
   }
   if (!sent.skip_node_operations.empty() && stored.skip_node_operations.empty()) optional_node_operations = false;

@@ -1,5 +1,7 @@
 #include "tests/fakes/fake_daemon.h"
 
+#include "tests/fakes/every_trait.h"
+
 namespace cardcage {
 namespace {
 
@@ -92,26 +94,28 @@ DeviceReport gpu(int number, HealthState health) {
   std::vector<CauseHealth> causes =
       healthy ? std::vector{CauseHealth{{.state = health}, kNow - 1h}} : causes_of_a_sick_gpu();
   DeviceHealth device_health = compose(std::move(causes));
+  Device device{.id = fmt::format("GPU-{}", number),
+                .name = name,
+                .kind = "gpu",
+                .pci_bus_id = fmt::format("0000:3{}:00.0", number),
+                .numa_nodes = {number},
+                .health = std::move(device_health.health)};
+  device.attributes = {{"index", std::int64_t{number}},
+                       {"model", std::string("Größe XL")},
+                       {"driverVersion", SemVer{"1.2.3"}},
+                       {"ecc", true},
+                       {"lanes", std::vector<std::int64_t>{0, 1}}};
+  device.capacity = {{"memory", Quantity{32}}};
   return {.module = "mock",
-          .device = {.id = fmt::format("GPU-{}", number),
-                     .name = name,
-                     .kind = "gpu",
-                     .pci_bus_id = fmt::format("0000:3{}:00.0", number),
-                     .numa_nodes = {number},
-                     .attributes = {{"index", std::int64_t{number}},
-                                    {"model", std::string("Größe XL")},
-                                    {"driverVersion", SemVer{"1.2.3"}},
-                                    {"ecc", true},
-                                    {"lanes", std::vector<std::int64_t>{0, 1}}},
-                     .capacity = {{"memory", Quantity{32, 0, Quantity::Format::kDecimal}}},
-                     .health = std::move(device_health.health)},
+          .device = std::move(device),
           .causes = std::move(device_health.causes),
           .driver = "gpu.mock.cardcage.dev",
           .pool = "node1"};
 }
 
 Device spare() {
-  Device device{.id = "spare", .name = "spare", .kind = "Lüfter", .shared = true};
+  Device device{every_trait(), "spare", "spare", "Lüfter"};
+  device.attributes = {};
   device.capacity = {{"air", Quantity{.value = 400, .exp10 = 9}}, {"blades", Quantity{4}}, {"noise", Quantity{8}}};
   device.policies = {{"air",
                       {.default_amount = Quantity{.value = 100, .exp10 = 9},

@@ -57,7 +57,8 @@ class RealApiServerTest : public CoreFixture {
     made.driver = kDriver;
     made.node_name = node;
     made.pool = {node, 1, 1};
-    SliceDevice device{.name = "x"};
+    SliceDevice device;
+    device.name = "x";
     device.attributes = {
         {"model", std::string("A1")}, {"cores", std::int64_t{64}}, {"dual", true}, {"firmware", SemVer{"2.3.0"}}};
     device.capacity = {{"memory", Quantity{.value = 32LL << 30, .format = Quantity::Format::kBinary}}};

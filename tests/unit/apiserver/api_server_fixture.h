@@ -70,7 +70,7 @@ class ApiServerFixture : public CoreFixture {
     made.driver = "d.example.com";
     made.node_name = "n1";
     made.pool = {"n1", 1, 1};
-    made.devices = {{.name = "x", .attributes = {{"model", std::string("A1")}}}};
+    made.devices = {SliceDevice{{.attributes = {{"model", std::string("A1")}}}, "x", {}}};
     return made;
   }
   Result<Slice> create(Slice made = slice()) {

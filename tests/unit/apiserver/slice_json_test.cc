@@ -3,14 +3,13 @@
 #include <gmock/gmock.h>
 
 #include "host/core/file.h"
+#include "tests/fakes/every_trait.h"
 #include "tests/fakes/source_folder.h"
 
 namespace cardcage {
 namespace {
 
 using ::testing::HasSubstr;
-
-Quantity gi(std::int64_t count) { return {count << 30, 0, Quantity::Format::kBinary}; }
 
 Slice every_field() {
   Slice slice;
@@ -19,27 +18,12 @@ Slice every_field() {
   slice.driver = "npu.acme.dev";
   slice.node_name = "node7";
   slice.pool = {"node7", 3, 2};
-  SliceDevice device;
-  device.name = "npu-0";
-  device.attributes = {{"cores", std::int64_t{64}},
-                       {"dual", true},
-                       {"firmware", SemVer{"2.3.0"}},
-                       {"model", std::string("A1")},
-                       {"lanes", std::vector<std::int64_t>{4, 8}},
-                       {"modes", std::vector<std::string>{"fast", "safe"}},
-                       {"parts", std::vector<bool>{true, false}},
-                       {"resource.kubernetes.io/pciBusID", std::string("0000:3b:00.0")},
-                       {"versions", std::vector<SemVer>{{"1.0.0"}, {"2.0.0"}}}};
-  device.capacity = {{"cores", {2}}, {"memory", gi(32)}};
-  device.policies = {{"cores", {.default_amount = Quantity{1}, .values = {Quantity{500, -3}, Quantity{1}}}},
-                     {"memory", {.default_amount = gi(4), .min = gi(4), .max = gi(16), .step = gi(4)}}};
-  device.consumes = {{"npu-0", {{"memory", gi(32)}}}};
-  device.taints = {{"npu.acme.dev/hot", "", "None", ""},
-                   {"npu.acme.dev/unhealthy", "ecc", "NoSchedule", "2030-01-01T00:00:00Z"}};
-  device.binding = {{"Ready", "npu.acme.dev/Attached"}, {"Failed"}, true};
-  device.allow_multiple_allocations = true;
+  const SliceDevice device{
+      every_trait(),
+      "npu-0",
+      {{"npu.acme.dev/hot", "", "None", ""}, {"npu.acme.dev/unhealthy", "ecc", "NoSchedule", "2030-01-01T00:00:00Z"}}};
   slice.devices = {device, {.name = "npu-1"}};
-  slice.shared_counters = {{"npu-0", {{"memory", gi(64)}}}};
+  slice.shared_counters = {{"npu-0", {{"memory", Quantity{64LL << 30, 0, Quantity::Format::kBinary}}}}};
   slice.skip_node_operations = {"NodePrepareResources", "NodeUnprepareResources"};
   return slice;
 }
@@ -55,9 +39,18 @@ void expect_equal(const Slice& a, const Slice& b) {
 
 class SliceJsonTest : public ::testing::TestWithParam<ResourceApi> {
  protected:
+  // v1beta2 has the form of v1, and v1beta1 keeps all of a device but its name in "basic".
   json::value golden() const {
-    const auto file = source_folder() / fmt::format("tests/golden/apiserver/slice_{}.json", to_string(GetParam()));
-    return json::parse(read_file(file, 1 << 20).value());
+    json::value slice =
+        json::parse(read_file(source_folder() / "tests/golden/apiserver/slice_v1.json", 1 << 20).value());
+    slice.at("apiVersion") = fmt::format("resource.k8s.io/{}", to_string(GetParam()));
+    if (GetParam() == ResourceApi::kV1beta1)
+      for (json::value& device : slice.at_pointer("/spec/devices").get_array()) {
+        json::object basic = device.get_object();
+        basic.erase("name");
+        device = {{"name", device.at("name")}, {"basic", std::move(basic)}};
+      }
+    return slice;
   }
 };
 

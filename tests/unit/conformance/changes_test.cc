@@ -3,6 +3,7 @@
 
 #include "host/conformance/claim_edits.h"
 #include "host/conformance/device_changes.h"
+#include "tests/fakes/every_trait.h"
 
 namespace cardcage {
 namespace {
@@ -26,18 +27,16 @@ TEST(DeviceChangesTest, NamesTheDeviceAndThePart) {
             "device 'a' has another name, device 'b' has other attributes, device 'c' is missing and 1 more");
 }
 
-TEST(DeviceChangesTest, NamesARequestPolicy) {
-  Snapshot before{.devices = {device("a")}, .counter_sets = {}, .left_out = {}};
+TEST(DeviceChangesTest, NamesEachTrait) {
+  const Snapshot before{.devices = {device("a")}, .counter_sets = {}, .left_out = {}};
   Snapshot after = before;
-  after.devices[0].policies["memory"] = {.default_amount = Quantity{1}};
-  EXPECT_EQ(device_changes(before, after), "device 'a' has another request policy");
-}
-
-TEST(DeviceChangesTest, NamesBindingConditions) {
-  Snapshot before{.devices = {device("a")}, .counter_sets = {}, .left_out = {}};
-  Snapshot after = before;
-  after.devices[0].binding = {{"Ready"}, {"Failed"}};
-  EXPECT_EQ(device_changes(before, after), "device 'a' has other binding conditions");
+  const auto change = [&](std::string_view name, auto& trait, auto& other) {
+    std::swap(trait, other);
+    EXPECT_EQ(device_changes(before, after), fmt::format("device 'a' has other {}", name));
+    std::swap(trait, other);
+  };
+  DeviceTraits other = every_trait();
+  describe(change, after.devices[0], other);
 }
 
 TEST(EditChangesTest, NamesTheKindsOfEdits) {

@@ -28,7 +28,7 @@ TEST_F(SliceGoldenTest, APoolWithEveryFeatureIsPublishedAsBefore) {
                      partition("gpu-1-part", "card-1")};
   content.devices[0].attributes["firmware"] = SemVer{"2.3.0"};
   content.devices[0].attributes["resource.kubernetes.io/pciBusID"] = std::string("0000:3b:00.0");
-  content.devices[0].allow_multiple_allocations = true;
+  content.devices[0].shared = true;
   content.devices[1].taints.push_back({"example.com/ecc", "bank-3", "NoExecute", ""});
   content.devices[1].taints.push_back({"example.com/unmonitored", "", "None", ""});
   publisher.set_pools({{"node7", shared(content)}});

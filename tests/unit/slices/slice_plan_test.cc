@@ -7,6 +7,8 @@
 #include <random>
 
 #include "host/model/naming.h"
+#include "host/slices/slice_layout.h"
+#include "tests/fakes/every_trait.h"
 #include "tests/unit/slices/slice_pool.h"
 
 namespace cardcage {
@@ -234,14 +236,16 @@ TEST_F(SlicePlanTest, AForeignChangeOfTheCallsToLeaveOutIsCorrected) {
   EXPECT_THAT(correction.updates[0].skip_node_operations, IsEmpty());
 }
 
-TEST_F(SlicePlanTest, AForeignChangeOfBindingConditionsIsCorrected) {
-  PoolContent content;
-  content.devices = {bound_device("gpu-0")};
-  publish(content);
-  stored[0].devices[0].binding.to_node = true;
-  EXPECT_EQ(publish(content).writes(), 1u);
-  stored[0].devices[0].binding.failures = {"Lost"};
-  EXPECT_EQ(publish(content).writes(), 1u);
+TEST(SliceLayoutTest, DevicesDifferInEachTrait) {
+  const SliceDevice wanted{every_trait(), "gpu-0", {}};
+  SliceDevice stored = wanted;
+  const auto lose = [&]<class Trait>(std::string_view name, Trait& trait) {
+    const Trait before = std::exchange(trait, Trait{});
+    EXPECT_FALSE(is_same(wanted, stored)) << name;
+    trait = before;
+  };
+  describe(lose, stored);
+  EXPECT_TRUE(is_same(wanted, stored));
 }
 
 TEST_F(SlicePlanTest, AReplacedNodeOnlyChangesTheOwner) {

@@ -32,7 +32,7 @@ inline SliceDevice shared_device(const std::string& name) {
     return Quantity{.value = count << 30, .format = Quantity::Format::kBinary};
   };
   SliceDevice device = plain_device(name);
-  device.allow_multiple_allocations = true;
+  device.shared = true;
   device.policies["memory"] = {.default_amount = gi(4), .min = gi(4), .max = gi(16), .step = gi(4)};
   return device;
 }

@@ -82,7 +82,7 @@ TEST(SliceView, FindsCountersAndTaintsThatTheApiServerWouldRefuse) {
 TEST(SliceView, FindsRequestPoliciesThatTheApiServerWouldRefuse) {
   SliceDevice device = shared_device("gpu-0");
   EXPECT_EQ(flaw(device), "none");
-  device.allow_multiple_allocations = false;
+  device.shared = false;
   EXPECT_THAT(flaw(device), HasSubstr("the device is not shared"));
   device = shared_device("gpu-0");
   device.policies["memory"].step = Quantity{.value = 5};
@@ -140,7 +140,7 @@ TEST(SliceView, LeavesOutFieldsThatDisabledGatesWouldDrop) {
   EXPECT_THAT(names(*view), ElementsAre("list", "multiple", "note"));
   EXPECT_FALSE(view->devices[0]->attributes.contains("ports"));
   EXPECT_TRUE(view->devices[0]->attributes.contains("model"));
-  EXPECT_FALSE(view->devices[1]->allow_multiple_allocations);
+  EXPECT_FALSE(view->devices[1]->shared);
   EXPECT_THAT(view->devices[1]->policies, IsEmpty());
   EXPECT_THAT(view->devices[2]->taints, IsEmpty());
   EXPECT_THAT(view->withheld, ElementsAre(testing::Field(&WithheldDevice::reason, HasSubstr("DRADeviceTaints"))));
@@ -203,7 +203,7 @@ TEST(SliceView, LeavesOutTaintsThatKubernetes134Refuses) {
 TEST(SliceView, LearnsTheGatesFromResponses) {
   Slice sent;
   sent.devices = {partition("p", "card"), tainted_device("t"), plain_device("m")};
-  sent.devices[2].allow_multiple_allocations = true;
+  sent.devices[2].shared = true;
   FeatureGates gates;
   gates.learn(sent, sent);
   EXPECT_EQ(gates, all_on());
@@ -211,7 +211,7 @@ TEST(SliceView, LearnsTheGatesFromResponses) {
   Slice stored = sent;
   stored.devices[0].consumes.clear();
   stored.devices[1].taints.clear();
-  stored.devices[2].allow_multiple_allocations = false;
+  stored.devices[2].shared = false;
   gates.learn(sent, stored);
   EXPECT_THAT(gates.off(), ElementsAre("DRAPartitionableDevices", "DRADeviceTaints", "DRAConsumableCapacity"));
   gates.forget_off();

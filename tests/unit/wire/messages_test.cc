@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "tests/fakes/every_trait.h"
 #include "tests/unit/wire/bytes.h"
 
 namespace cardcage {
@@ -18,34 +19,18 @@ Message sent(const Message& message) {
 }
 
 TEST(WireTest, ADeviceWithEveryKindOfAttribute) {
-  Device device{.id = "gpu-0",
-                .name = "gpu-0",
-                .kind = "gpu",
-                .parent_id = "card-0",
-                .pci_bus_id = "0000:3b:00.0",
-                .shared = true,
-                .numa_nodes = {-1, 0, 3},
-                .attributes = {{"i", std::int64_t{-7}},
-                               {"b", true},
-                               {"s", kBytes},
-                               {"v", SemVer{"1.2.3"}},
-                               {"li", std::vector<std::int64_t>{1, -2}},
-                               {"lb", std::vector<bool>{true, false}},
-                               {"ls", std::vector<std::string>{"", "x"}},
-                               {"lv", std::vector<SemVer>{{"1.0.0"}, {"2.0.0"}}},
-                               {"none", std::vector<std::int64_t>{}}},
-                .capacity = {{"memory", {80, 9, Quantity::Format::kBinary}}},
-                .policies = {{"cores", {.default_amount = Quantity{1}, .values = {Quantity{1}, Quantity{500, -3}}}},
-                             {"memory",
-                              {.default_amount = Quantity{8},
-                               .min = Quantity{4, 0, Quantity::Format::kBinary},
-                               .max = Quantity{16},
-                               .step = Quantity{4}}},
-                             {"open", {.default_amount = Quantity{0}, .min = Quantity{0}}}},
-                .consumes = {{"slices", {{"a", {1, 0, {}}}}}},
-                .binding = {{"Ready", "example.com/Attached"}, {"Failed"}, true},
-                .health = {HealthState::kUnmonitored, "TooHot", "93 degrees", std::chrono::seconds(30),
-                           TaintEffect::kInform, "Thermal", "example.com/hot", "93", 93.5}};
+  Device device{every_trait(),
+                "gpu-0",
+                "gpu-0",
+                "gpu",
+                "card-0",
+                "0000:3b:00.0",
+                {-1, 0, 3},
+                {HealthState::kUnmonitored, "TooHot", "93 degrees", std::chrono::seconds(30), TaintEffect::kInform,
+                 "Thermal", "example.com/hot", "93", 93.5}};
+  device.attributes["bytes"] = kBytes;
+  device.attributes["none"] = std::vector<std::int64_t>{};
+  device.policies["open"] = {.default_amount = Quantity{0}, .min = Quantity{0}};
   wire::Device message;
   write(device, message);
   EXPECT_EQ(*read(sent(message)), device);
