@@ -286,38 +286,21 @@ void Daemon::create_pods_watch() {
 }
 
 void Daemon::create_served_names() {
-  const ServingContext context{
-      .core = core_,
-      .clock = clock_,
-      .config = config_,
-      .cluster = *cluster_,
-      .claims = *claims_,
-      .ledger = *ledger_,
-      .cdi = cdi_,
-      .table = table_,
-      .kubelet = kubelet_,
-      .meter = counters_.calls,
-      .handed_out = [this] { pods_->nudge(); },
-      .partition_changed =
-          [this](const std::string& module) {
-            for (const Supervisor* supervisor : supervisors_->all()) {
-              if (supervisor->config().name != module) continue;
-              drivers_->refresh(*supervisor);
-              resources_->refresh(*supervisor);
-            }
-          },
-      .stop_services =
-          [this](std::string module, std::string claim_uid, Instant deadline) {
-            return services_->stop_all(std::move(module), std::move(claim_uid), deadline);
-          },
-      .check_services = [this](const std::string& claim_uid) { return services_->check(claim_uid); },
-      .sandbox_hook = [this](const ClaimKey& claim) { return hook_file_->sandbox_hook(claim.driver, claim.uid); },
-      .make_hooks = [this](Edits& edits) { hook_file_->make_hooks(edits); },
-      .hooks_ready = [this](Instant deadline) { return hook_file_->ready(deadline); },
-      .leaves_pods = [this](const ClaimKey& claim) { attachments_.remove_all(claim.driver, claim.uid); },
-      .statuses = *claim_statuses_,
-      .standby = standby_,
-      .fault = fault_};
+  const ServingContext context{.core = core_,
+                               .clock = clock_,
+                               .config = config_,
+                               .cluster = *cluster_,
+                               .claims = *claims_,
+                               .ledger = *ledger_,
+                               .cdi = cdi_,
+                               .table = table_,
+                               .kubelet = kubelet_,
+                               .meter = counters_.calls,
+                               .handed_out = [this] { pods_->nudge(); },
+                               .host = *this,
+                               .statuses = *claim_statuses_,
+                               .standby = standby_,
+                               .fault = fault_};
   drivers_ = std::make_unique<Drivers>(context);
   resources_ = std::make_unique<Resources>(context);
   const NodeConfig& node = config_.node;
@@ -345,6 +328,14 @@ void Daemon::create_orphan_search() {
 Task<void> Daemon::reconcile_pods() {
   while (resources_->all().empty() && !wants_claim_users() && !stopping_) co_await pods_wanted_.wait();
   if (!stopping_) co_await pods_->run();
+}
+
+void Daemon::partition_changed(const std::string& module) {
+  for (const Supervisor* supervisor : supervisors_->all()) {
+    if (supervisor->config().name != module) continue;
+    drivers_->refresh(*supervisor);
+    resources_->refresh(*supervisor);
+  }
 }
 
 void Daemon::changed(const Supervisor& supervisor) {

@@ -42,7 +42,7 @@
 namespace cardcage {
 
 // [core], except create() and run().
-class Daemon final : public DaemonView {
+class Daemon final : public DaemonView, private ClaimHost {
  public:
   // Fails on any problem that can be known before serving: folders, ledger, credentials.
   // Only tests pass a fault or a pace.
@@ -66,6 +66,16 @@ class Daemon final : public DaemonView {
   Task<Result<std::vector<HealthEvent>>> health_history(HealthQuery query) override;
 
  private:
+  void partition_changed(const std::string& module) override;
+  Status check_services(const std::string& claim_uid) const override { return services_->check(claim_uid); }
+  Task<Status> stop_services(std::string module, std::string claim_uid, Instant deadline) override {
+    return services_->stop_all(std::move(module), std::move(claim_uid), deadline);
+  }
+  Hook sandbox_hook(const ClaimKey& claim) const override { return hook_file_->sandbox_hook(claim.driver, claim.uid); }
+  void make_hooks(Edits& edits) const override { hook_file_->make_hooks(edits); }
+  Task<Status> hooks_ready(Instant deadline) override { return hook_file_->ready(deadline); }
+  void before_release(const ClaimKey& claim) override { attachments_.remove_all(claim.driver, claim.uid); }
+
   Daemon(Config config, std::filesystem::path config_file, Restarts restarts, FaultHook fault, OrphanPace orphan_pace);
   Status open();
   Status open_cluster();

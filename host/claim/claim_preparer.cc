@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-#include "host/claim/claim_plan.h"
 #include "host/claim/conflicts.h"
-#include "host/claim/misfits.h"
 #include "host/claim/recovery.h"
 #include "host/claim/replaced_devices.h"
 #include "host/core/log.h"
@@ -158,7 +156,7 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::execute_prepare(Operation& operation
     operation.waits_for = "its ResourceClaim";
     if (planner_.is_current) current = co_await planner_.is_current(ref, *known, deadline);
     if (current) {
-      const Status complete = environment_.check_services ? environment_.check_services(ref.uid) : Status{};
+      const Status complete = environment_.host.check_services(ref.uid);
       if (!complete) co_return std::unexpected(complete.error());
       if (unseen_->awaits(key)) co_return repeat_outcome(*known);  // unseen paths would pass for misfits
       operation.waits_for = "the files that its containers get";
@@ -194,7 +192,7 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::prepare_anew(Operation& operation, c
     co_return std::unexpected(free.error());
   if (auto intended = environment_.ledger.intend(record); !intended) co_return std::unexpected(intended.error());
   reach(FaultPoint::kAfterIntent);
-  tell_partitions(record);
+  notify_partitions(record);
   Status prepared = co_await prepare_parts(operation, record, deadline);
   if (prepared) prepared = check_combination(device_edits(record));
   if (prepared)
@@ -317,17 +315,22 @@ Task<Status> ClaimPreparer::prepare_part(Operation& operation, const ClaimRecord
 }
 
 Task<Status> ClaimPreparer::add_hooks(ClaimKey claim, bool moves_devices, ModulePart& part, Instant deadline) const {
-  bool any = moves_devices && environment_.sandbox_hook;
-  if (any) part.edits.hooks.push_back(environment_.sandbox_hook(claim));
+  bool any = moves_devices;
+  if (any) part.edits.hooks.push_back(environment_.host.sandbox_hook(claim));
   std::vector<Edits*> all{&part.edits};
   for (HeldDevice& device : part.devices) all.push_back(&device.edits);
   for (Edits* const edits : all) {
     const std::size_t of_module = edits->hooks.size();
-    environment_.make_hooks(*edits);
+    // Direct delivery has no hooks, and a container can run without these two: its loader searches default folders.
+    if (environment_.resource && environment_.resource->deliver == Delivery::kDirect) {
+      edits->ld_paths.clear();
+      edits->proc_texts.clear();
+    }
+    environment_.host.make_hooks(*edits);
     any = any || edits->hooks.size() != of_module;
   }
-  if (!any || !environment_.hooks_ready) co_return Status{};
-  co_return co_await environment_.hooks_ready(deadline);
+  if (!any) co_return Status{};
+  co_return co_await environment_.host.hooks_ready(deadline);
 }
 
 // Stores it in the intent, to which other calls may have added holders meanwhile.
@@ -385,7 +388,7 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::execute_unprepare(Operation& operati
     if (record.parts.empty()) co_return erase(ref);
     if (auto intended = environment_.ledger.intend(record); !intended) co_return std::unexpected(intended.error());
     reach(FaultPoint::kAfterIntent);
-    if (environment_.leaves_pods) environment_.leaves_pods(key);
+    if (!key.served().is_resource()) environment_.host.before_release(key);
     Status released = co_await unprepare_parts(operation, record, deadline);
     if (!released) co_return std::unexpected(released.error());
   }
@@ -400,7 +403,7 @@ ClaimPreparer::Outcome ClaimPreparer::erase(const ClaimRef& ref) const {
   if (auto released = environment_.ledger.release(key, environment_.clock.wall(), environment_.durability); !released)
     return std::unexpected(released.error());
   reach(FaultPoint::kAfterRelease);
-  if (known) tell_partitions(*known);
+  if (known) notify_partitions(*known);
   return Outcome{};
 }
 
@@ -443,10 +446,8 @@ Task<Status> ClaimPreparer::unprepare_part(Operation& operation, const ClaimReco
 }
 
 Task<Status> ClaimPreparer::stop_services(const ClaimRecord& record, const ModulePart& part) const {
-  if (!environment_.stop_services) co_return Status{};
-  const Instant deadline = environment_.clock.now() + kStopServices;
-  auto stopping = environment_.stop_services(part.module, record.ref.uid, deadline);
-  const Status stopped = co_await std::move(stopping);
+  auto stop = environment_.host.stop_services(part.module, record.ref.uid, environment_.clock.now() + kStopServices);
+  const Status stopped = co_await std::move(stop);
   if (!stopped) co_return within(stopped.error(), "module '{}'", part.module);
   co_return Status{};
 }
@@ -465,8 +466,7 @@ void ClaimPreparer::reach(FaultPoint point) const {
   if (environment_.fault) environment_.fault(point);
 }
 
-void ClaimPreparer::tell_partitions(const ClaimRecord& record) const {
-  if (!environment_.partition_changed) return;
+void ClaimPreparer::notify_partitions(const ClaimRecord& record) const {
   for (const ModulePart& part : record.parts) {
     const HeldDevices its(part.module, environment_.devices.snapshot(part.module), environment_.ledger);
     const auto rules_others_out = [&](const HeldDevice& held) {
@@ -474,7 +474,7 @@ void ClaimPreparer::tell_partitions(const ClaimRecord& record) const {
       // A device that has left the name of the record may be listed under another one.
       return its.is_partitioned(held.device_id) || !named || named->device.id != held.device_id;
     };
-    if (std::ranges::any_of(part.devices, rules_others_out)) environment_.partition_changed(part.module);
+    if (std::ranges::any_of(part.devices, rules_others_out)) environment_.host.partition_changed(part.module);
   }
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "host/cdi/writer.h"
+#include "host/claim/claim_host.h"
 #include "host/claim/claim_plan.h"
 #include "host/claim/claim_service.h"
 #include "host/claim/claim_statuses.h"
@@ -39,22 +40,10 @@ struct ClaimEnvironment {
   const CdiWriter& cdi;
   Clock& clock;
   const DeadlineConfig& deadlines;
+  ClaimHost& host;
   FaultHook fault = {};
-  // Called with the module when a device was taken or released that rules others of the module out.
-  std::function<void(const std::string& module)> partition_changed = {};
-  // Ends the services of the module for the claim, once the module has released it.
-  std::function<Task<Status>(std::string module, std::string claim_uid, Instant deadline)> stop_services = {};
-  // Fails if the claim lacks one of its services, because the module may not run it any more.
-  std::function<Status(const std::string& claim_uid)> check_services = {};
-  // Makes the hook for containers whose devices the module, not the container runtime, moves to the pod: without the
-  // devices they do not start.
-  std::function<Hook(const ClaimKey& claim)> sandbox_hook = {};
-  // Makes hooks for edits that CDI cannot express.
-  std::function<void(Edits& edits)> make_hooks = {};
-  // Waits until the program of these hooks is in place on the node.
-  std::function<Task<Status>(Instant deadline)> hooks_ready = {};
-  // Called before the modules release a claim: no container may rely on having its devices any more.
-  std::function<void(const ClaimKey& claim)> leaves_pods = {};
+  // The configuration of the resource, which may change; null for a driver.
+  const ResourceConfig* resource = nullptr;
   // Is told of each claim that was prepared or released; null for a resource, which has no claims in the cluster.
   ClaimStatuses* statuses = nullptr;
   // The durability of the record of a prepared claim, and of its release.
@@ -137,7 +126,7 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
   Task<Status> stop_services(const ClaimRecord& record, const ModulePart& part) const;
   void tell_status(const ClaimKey& claim) const;
   void reach(FaultPoint point) const;
-  void tell_partitions(const ClaimRecord& record) const;
+  void notify_partitions(const ClaimRecord& record) const;
   Instant module_deadline(const Module& module) const;
   // The progress that the module reports of its call for the claim; empty if it reports none.
   std::string progress_text(const Operation& operation, const ClaimRef& ref) const;

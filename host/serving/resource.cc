@@ -39,26 +39,14 @@ Resource::Resource(ServedName served, const ServingContext& shared)
                   .cdi = shared.cdi,
                   .clock = shared.clock,
                   .deadlines = shared.config.deadlines,
+                  .host = shared.host,
                   .fault = shared.fault,
-                  .partition_changed = shared.partition_changed,
-                  .stop_services = shared.stop_services,
-                  .check_services = shared.check_services,
-                  .make_hooks = [this](Edits& edits) { make_hooks(edits); },
-                  .hooks_ready = shared.hooks_ready,
+                  .resource = &config_,
                   .durability = Durability::kProcess,  // the kubelet repeats data lost in a crash of the node
                   .retry = "the kubelet does not try again, the pod's controller makes a new pod",
                   .repeated = false},
                  [this] { refresh_soon(); }) {
   start();
-}
-
-// Direct delivery has no hooks, and a container can run without these two: its loader searches default folders as well.
-void Resource::make_hooks(Edits& edits) const {
-  if (config_.deliver == Delivery::kDirect) {
-    edits.ld_paths.clear();
-    edits.proc_texts.clear();
-  }
-  context().make_hooks(edits);
 }
 
 Instant Resource::refresh() {

@@ -57,7 +57,6 @@ class Resource final : public Served<ResourceServer>, public AllocationService {
   void add_device(const ServedDevice& served, const HeldDevices& held, std::map<std::string, ListedDevice>& listed);
   void add_leaving(std::map<std::string, ListedDevice>& listed);
   Task<void> restore();
-  void make_hooks(Edits& edits) const;
 
   ResourceConfig config_;
   ResourceAllocator allocator_;

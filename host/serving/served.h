@@ -8,6 +8,7 @@
 
 #include "host/cdi/writer.h"
 #include "host/claim/call_meter.h"
+#include "host/claim/claim_host.h"
 #include "host/claim/claim_reader.h"
 #include "host/claim/claim_statuses.h"
 #include "host/config/config.h"
@@ -36,15 +37,7 @@ struct ServingContext {
   ClientSlot<KubeletClients>& kubelet;
   CallMeter& meter;
   std::function<void()> handed_out;  // called after devices were handed out: the kubelet soon knows their pods
-  // Called when a device was taken or released that excludes others of its module.
-  std::function<void(const std::string& module)> partition_changed;
-  // See ClaimEnvironment.
-  std::function<Task<Status>(std::string module, std::string claim_uid, Instant deadline)> stop_services;
-  std::function<Status(const std::string& claim_uid)> check_services;
-  std::function<Hook(const ClaimKey& claim)> sandbox_hook;
-  std::function<void(Edits& edits)> make_hooks;
-  std::function<Task<Status>(Instant deadline)> hooks_ready;
-  std::function<void(const ClaimKey& claim)> leaves_pods;
+  ClaimHost& host;
   ClaimStatuses& statuses;
   Standby& standby;
   FaultHook fault;

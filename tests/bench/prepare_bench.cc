@@ -12,6 +12,7 @@
 #include "host/claim/claim_preparer.h"
 #include "host/core/unique_fd.h"
 #include "sim/scratch_folder.h"
+#include "tests/fakes/fake_claim_host.h"
 #include "tests/fakes/fake_module.h"
 #include "tests/unit/ledger/records.h"
 
@@ -85,7 +86,8 @@ class Host {
                                        .devices = directory_,
                                        .cdi = cdi_,
                                        .clock = clock_,
-                                       .deadlines = deadlines_});
+                                       .deadlines = deadlines_,
+                                       .host = host_});
     for (int i = 0; i < prepared; i += 500) prepare(i, std::min(500, prepared - i));
   }
   // Prepares the claims `first` to `first + count - 1` at the same time.
@@ -126,6 +128,7 @@ class Host {
   ScratchFolder folder_;
   SystemClock clock_;
   const DeadlineConfig deadlines_;
+  FakeClaimHost host_;
   EndlessCluster cluster_;
   ClaimReader reader_{core_, clock_, cluster_, [](const std::string&, Instant) -> Task<bool> { co_return false; }};
   std::shared_ptr<FakeModule> module_ = std::make_shared<FakeModule>(core_);

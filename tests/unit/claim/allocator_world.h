@@ -16,20 +16,17 @@ class AllocatorWorld : public ClaimWorld {
   AllocatorWorld() { serve({}); }
 
   void serve(const ResourceConfig& config) {
-    allocator = std::make_unique<ResourceAllocator>(
-        kResource, config,
-        ClaimEnvironment{
-            .core = core,
-            .ledger = *ledger,
-            .devices = directory,
-            .cdi = cdi,
-            .clock = clock,
-            .deadlines = deadlines,
-            .partition_changed = [this](const std::string& module) { partitions_changed.push_back(module); },
-            .make_hooks = make_hooks,
-            .durability = Durability::kProcess,
-            .repeated = false},
-        [this] { ++changes; });
+    allocator = std::make_unique<ResourceAllocator>(kResource, config,
+                                                    ClaimEnvironment{.core = core,
+                                                                     .ledger = *ledger,
+                                                                     .devices = directory,
+                                                                     .cdi = cdi,
+                                                                     .clock = clock,
+                                                                     .deadlines = deadlines,
+                                                                     .host = host,
+                                                                     .durability = Durability::kProcess,
+                                                                     .repeated = false},
+                                                    [this] { ++changes; });
   }
   // Restarts the host.
   void restart() {
@@ -59,7 +56,6 @@ class AllocatorWorld : public ClaimWorld {
 
   static constexpr const char* kGpu0 = "cardcage.example.com_gpu/device=gpu-0";
   int changes = 0;
-  std::vector<std::string> partitions_changed;
   std::unique_ptr<ResourceAllocator> allocator;
 };
 

@@ -23,7 +23,7 @@ TEST_F(ClaimHooksTest, AHookAsksForDevicesThatTheRuntimeDoesNotMove) {
   EXPECT_THAT(cdi_spec(*ledger->find({kDriver, "u1"})).edits.hooks, IsEmpty());
   ASSERT_TRUE(prepare_new("u2", {an_allocation("gpu-1"), an_allocation("gpu-2")}));
   EXPECT_THAT(cdi_spec(*ledger->find({kDriver, "u2"})).edits.hooks,
-              ElementsAre(sandbox_hook({.driver = kDriver, .uid = "u2"})));
+              ElementsAre(host.sandbox_hook({.driver = kDriver, .uid = "u2"})));
 }
 
 TEST_F(ClaimHooksTest, HooksRaiseTheLimitsOfLockedMemory) {
@@ -36,12 +36,12 @@ TEST_F(ClaimHooksTest, HooksRaiseTheLimitsOfLockedMemory) {
   };
   ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
   const CdiSpec spec = cdi_spec(*ledger->find({kDriver, "u1"}));
-  EXPECT_THAT(spec.edits.hooks, ElementsAre(memory_hook(4096)));
-  EXPECT_THAT(spec.devices.front().edits.hooks, ElementsAre(memory_hook(8192)));
+  EXPECT_THAT(spec.edits.hooks, ElementsAre(host.memory_hook(4096)));
+  EXPECT_THAT(spec.devices.front().edits.hooks, ElementsAre(host.memory_hook(8192)));
 }
 
 TEST_F(ClaimHooksTest, WithoutTheProgramOfTheHookOnlyClaimsThatNeedItFail) {
-  hooks_ready = fail(Code::kFailedPrecondition, "the file system of /hooks is mounted noexec");
+  host.ready = fail(Code::kFailedPrecondition, "the file system of /hooks is mounted noexec");
   ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
   gpus->edits = [](const ModuleClaim&) {
     PreparedEdits edits;
@@ -53,9 +53,9 @@ TEST_F(ClaimHooksTest, WithoutTheProgramOfTheHookOnlyClaimsThatNeedItFail) {
   EXPECT_EQ(refused.error(),
             (Error{Code::kFailedPrecondition, "claim team/claim-u2: the file system of /hooks is mounted noexec"}));
   EXPECT_FALSE(has_cdi_file("u2"));
-  hooks_ready = {};
+  host.ready = {};
   ASSERT_TRUE(prepare("u2"));
-  EXPECT_THAT(cdi_spec(*record("u2")).edits.hooks, ElementsAre(memory_hook(4096)));
+  EXPECT_THAT(cdi_spec(*record("u2")).edits.hooks, ElementsAre(host.memory_hook(4096)));
 }
 
 }  // namespace

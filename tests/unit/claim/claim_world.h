@@ -13,6 +13,7 @@
 #include "host/core/file.h"
 #include "sim/scratch_folder.h"
 #include "tests/fakes/core_fixture.h"
+#include "tests/fakes/fake_claim_host.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/fake_cluster.h"
 #include "tests/fakes/fake_module.h"
@@ -158,22 +159,11 @@ class ClaimWorld : public CoreFixture {
                                       .cdi = cdi,
                                       .clock = clock,
                                       .deadlines = deadlines,
+                                      .host = host,
                                       .fault = std::move(fault),
-                                      .sandbox_hook = sandbox_hook,
-                                      .make_hooks = make_hooks,
-                                      .hooks_ready = [this](Instant) -> Task<Status> { co_return hooks_ready; },
                                       .statuses = &statuses});
   }
 
-  static Hook sandbox_hook(const ClaimKey& claim) {
-    return {.name = "createRuntime", .path = "/hooks/attach", .args = {claim.uid}};
-  }
-  static Hook memory_hook(std::uint64_t bytes) {
-    return {.name = "createRuntime", .path = "/hooks/lock", .args = {std::to_string(bytes)}};
-  }
-  static void make_hooks(Edits& edits) {
-    for (const std::uint64_t bytes : std::exchange(edits.locked_memory, {})) edits.hooks.push_back(memory_hook(bytes));
-  }
   // Boots the node again, with empty folders in memory.
   void reboot() {
     let_the_ledger_write();
@@ -245,7 +235,7 @@ class ClaimWorld : public CoreFixture {
   SystemClock real_clock;
   DeadlineConfig deadlines;
   FakeCluster cluster{core, real_clock};
-  Status hooks_ready;
+  FakeClaimHost host;
   bool kubelet_has_pods = true;
   ClaimReader reader{core, real_clock, cluster,
                      [this](std::string, Instant) -> Task<bool> { co_return kubelet_has_pods; }};

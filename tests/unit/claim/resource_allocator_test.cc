@@ -244,11 +244,11 @@ TEST_F(ResourceAllocatorTest, AWholeDeviceAndItsPartitionAreNotHeldTogether) {
 TEST_F(ResourceAllocatorTest, TellsOfPartitionsThatAreTakenAndReleased) {
   directory.device("gpu-1").parent_id = "GPU-0";
   ASSERT_TRUE(allocate({"GPU-0"}));
-  EXPECT_THAT(partitions_changed, ElementsAre("gpus"));
+  EXPECT_THAT(host.partitions_changed, ElementsAre("gpus"));
   ASSERT_TRUE(release("GPU-0"));
-  EXPECT_THAT(partitions_changed, SizeIs(2));
+  EXPECT_THAT(host.partitions_changed, SizeIs(2));
   ASSERT_TRUE(allocate({"GPU-5"}));
-  EXPECT_THAT(partitions_changed, SizeIs(2)) << "it has no parent";
+  EXPECT_THAT(host.partitions_changed, SizeIs(2)) << "it has no parent";
 }
 
 TEST_F(ResourceAllocatorTest, HandingOutDoesNotWaitForTheDisk) {
@@ -332,7 +332,7 @@ TEST_F(ResourceAllocatorTest, LockedMemoryIsAHookInTheCdiFile) {
     return edits;
   };
   ASSERT_TRUE(allocate({"GPU-0"}));
-  EXPECT_THAT(cdi_spec(*held("gpu-0")).edits.hooks, ElementsAre(memory_hook(4096)));
+  EXPECT_THAT(cdi_spec(*held("gpu-0")).edits.hooks, ElementsAre(host.memory_hook(4096)));
 }
 
 TEST_F(ResourceAllocatorTest, EditsThatDirectDeliveryCannotCarryAreRefused) {

@@ -1,6 +1,7 @@
 // Rules whose resource takes its name from attributes of the device.
 #include "host/config/plan.h"
 #include "host/serving/resources.h"
+#include "tests/fakes/fake_claim_host.h"
 #include "tests/fakes/fake_cluster.h"
 #include "tests/unit/supervision/supervisor_fixture.h"
 
@@ -97,6 +98,7 @@ class ResourcePatternsTest : public SupervisorFixture {
   DeviceTable table{core, clock, {.name = "node-1", .roots = {.sysfs = folder / "sys"}}};
   ClientSlot<KubeletClients> kubelet{KubeletSockets::below(folder.path(), folder / "device-plugins")};
   NoMeter meter;
+  FakeClaimHost host;
   Standby standby{core, clock, config};
   Resources resources{ServingContext{.core = core,
                                      .clock = clock,
@@ -109,9 +111,7 @@ class ResourcePatternsTest : public SupervisorFixture {
                                      .kubelet = kubelet,
                                      .meter = meter,
                                      .handed_out = [] {},
-                                     .partition_changed = [](const std::string&) {},
-                                     .stop_services = {},
-                                     .check_services = {},
+                                     .host = host,
                                      .statuses = statuses,
                                      .standby = standby,
                                      .fault = {}}};
