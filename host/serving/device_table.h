@@ -18,6 +18,7 @@
 
 namespace cardcage {
 
+// An entry of the table. It reads the state of its module from the supervisor, and ends with the next snapshot.
 struct ServedDevice {
   const Supervisor* supervisor = nullptr;
   Device device;  // includes attributes from sysfs
