@@ -124,7 +124,7 @@ Task<bool> Supervisor::take_over(std::shared_ptr<Module> next, SnapshotPtr devic
   const ModuleConfig before = config();
   const SnapshotPtr listed = snapshot();
   const auto old = std::exchange(module_, std::move(next));
-  fallback_ = Fallback{old};
+  fallback_ = Fallback{old, life_.lost().has_value()};
   log_take_over(module_->identity());
   identity_ = module_->identity();
   update_rules();

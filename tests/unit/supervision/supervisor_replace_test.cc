@@ -169,6 +169,21 @@ TEST_F(SupervisorReplaceTest, DoesNotGoBackToAnInstanceThatIsLost) {
   EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
 }
 
+TEST_F(SupervisorReplaceTest, DoesNotGoBackToAnInstanceThatWasLostDuringTheTrial) {
+  settle();
+  const auto old = module;
+  module = std::make_shared<FakeModule>(core);
+  module->about.sha256 = "another";
+  module->block<StartCall>();
+  module->fail<ReconcileCall>(Error{Code::kInternal, "state version 2 is unknown"});
+  supervisor.renew();
+  settle();
+  old->events.lost(Error{Code::kUnavailable, "crashed"});
+  module->unblock<StartCall>();
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
+}
+
 TEST_F(SupervisorReplaceTest, AModuleWithABrokenFileStartsFromTheBuildThatRanLast) {
   module->about.sha256 = "good";
   settle();
