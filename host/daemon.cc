@@ -11,6 +11,7 @@
 #include "host/core/version.h"
 #include "host/daemon_run.h"
 #include "host/module/load.h"
+#include "host/view/device_holders.h"
 
 namespace cardcage {
 namespace {
@@ -106,8 +107,9 @@ Status Daemon::open() {
   create_served_names();
   if (auto opened = open_sandboxes(); !opened) return opened;
   create_orphan_search();
-  admin_ = std::make_unique<AdminServer>(core_, config_.node.admin_socket, *this);
-  open_metrics();
+  create_view();
+  admin_ = std::make_unique<AdminServer>(core_, config_.node.admin_socket, *view_);
+  pages_->open(config_.metrics.listen);
   // No step may fail from here on: whatever serves a name must be stopped before it goes. Drivers with claims in the
   // ledger have their sockets before any module runs, because the kubelet may need to unprepare.
   serve(plan_change({}, config_));
@@ -263,10 +265,12 @@ Supervisors::Environment Daemon::supervisors_environment() {
                        [this](const std::string& module, const std::string& device) {
                          return writes_->stuck->health({module, device});
                        },
-                       [this](const std::string& module, const Device& device) { return why_replaced(module, device); },
+                       [this](const std::string& module, const Device& device) {
+                         return why_replaced(table_, *ledger_, module, device);
+                       },
                        [this](const HealthEvent& event) { note(event); },
                        [this](const Supervisor& supervisor, const Device& device) {
-                         return holders_of(supervisor, device);
+                         return holder_names(table_, *ledger_, supervisor, device);
                        }},
           .arranged = [this](const auto& modules) { table_.arrange(modules, held_resources(*ledger_)); },
           .held = [this](const std::string& module) { return count_claims(*ledger_, table_, module); }};
@@ -310,7 +314,7 @@ void Daemon::create_served_names() {
       PodReconcilerOptions{.kubelet_root = node.kubelet_root,
                            .device_plugins = node.device_plugins_dir,
                            .jitter_seed = static_cast<std::uint32_t>(std::hash<std::string>{}(node.name)),
-                           .claims_wanted = [this] { return wants_claim_users(); }});
+                           .claims_wanted = [this] { return wants_claim_users(*supervisors_, *ledger_); }});
 }
 
 // On the embedded node, files stand for claims, and only their owner knows whether a deleted one comes back.
@@ -325,8 +329,56 @@ void Daemon::create_orphan_search() {
                                               std::move(release), orphan_pace_);
 }
 
+void Daemon::create_view() {
+  view_ = std::make_unique<OperatorView>(OperatorView::Parts{.core = core_,
+                                                             .clock = clock_,
+                                                             .config = config_,
+                                                             .restarts = restarts_,
+                                                             .started = started_,
+                                                             .begun = begun_,
+                                                             .stopping = stopping_,
+                                                             .live_config = live_config_,
+                                                             .ledger = *ledger_,
+                                                             .claims = *claims_,
+                                                             .claim_statuses = *claim_statuses_,
+                                                             .table = table_,
+                                                             .stuck = *writes_->stuck,
+                                                             .services = *services_,
+                                                             .supervisors = *supervisors_,
+                                                             .drivers = *drivers_,
+                                                             .resources = *resources_,
+                                                             .pods = *pods_,
+                                                             .hook_file = *hook_file_,
+                                                             .events = events_,
+                                                             .features = features_,
+                                                             .nri = nri_,
+                                                             .problems = [this] { return problems(); }});
+  pages_ = std::make_unique<Pages>(Pages::Environment{.core = core_,
+                                                      .clock = clock_,
+                                                      .view = *view_,
+                                                      .counters = counters_,
+                                                      .config = live_config_,
+                                                      .supervisors = *supervisors_,
+                                                      .ledger = *ledger_,
+                                                      .pods = *pods_,
+                                                      .pods_wanted = pods_wanted_});
+}
+
+std::vector<std::string> Daemon::problems() const {
+  std::vector<std::string> problems = run_file_problems_;
+  if (!pages_->error().empty()) problems.push_back("metrics are not served: " + pages_->error());
+  return problems;
+}
+
+void Daemon::note(const HealthEvent& event) {
+  if (modules_end_) return;
+  counters_.health.note(event);
+  node_events_->record(event);
+}
+
 Task<void> Daemon::reconcile_pods() {
-  while (resources_->all().empty() && !wants_claim_users() && !stopping_) co_await pods_wanted_.wait();
+  while (resources_->all().empty() && !wants_claim_users(*supervisors_, *ledger_) && !stopping_)
+    co_await pods_wanted_.wait();
   if (!stopping_) co_await pods_->run();
 }
 
@@ -345,7 +397,7 @@ void Daemon::changed(const Supervisor& supervisor) {
   drivers_->refresh(supervisor);
   resources_->refresh(supervisor);
   if (!supervisor.draining().empty() || resources_->untidy()) tidy_.wake();
-  if (!resources_->all().empty() || wants_claim_users()) pods_wanted_.wake();
+  if (!resources_->all().empty() || wants_claim_users(*supervisors_, *ledger_)) pods_wanted_.wake();
   update_labels();
 }
 
@@ -416,8 +468,7 @@ Task<void> Daemon::shut_down() {
   writes_->stuck->listen({});
   co_await supervisors_->stop();
   co_await resources_->stop(deadline);
-  metrics_retry_.cancel();
-  endpoint_.reset();
+  pages_->open("");
   co_await admin_->stop();
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <boost/asio/signal_set.hpp>
-#include <boost/asio/thread_pool.hpp>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -13,36 +12,23 @@
 #include "host/apiserver/event_recorder.h"
 #include "host/cdi/writer.h"
 #include "host/claim/cdi_keeper.h"
-#include "host/claim/claim_statuses.h"
-#include "host/config/live_config.h"
-#include "host/core/delayed_call.h"
 #include "host/core/task_group.h"
 #include "host/core/unique_fd.h"
-#include "host/events/event_sources.h"
-#include "host/labels/feature_file.h"
-#include "host/metrics/collector.h"
-#include "host/metrics/endpoint.h"
-#include "host/metrics/metrics.h"
-#include "host/nri/nri_plugin.h"
+#include "host/metrics/pages.h"
 #include "host/pods/orphaned_claims.h"
-#include "host/pods/pod_reconciler.h"
 #include "host/process/worker_groups.h"
 #include "host/rpc/client_slot.h"
 #include "host/sandbox/attachments.h"
-#include "host/sandbox/hook_file.h"
 #include "host/sandbox/hook_server.h"
 #include "host/sandbox/sandboxes.h"
-#include "host/services/services.h"
-#include "host/serving/device_table.h"
 #include "host/serving/hand_over.h"
-#include "host/serving/resources.h"
 #include "host/serving/standby.h"
-#include "host/supervision/supervisors.h"
+#include "host/view/operator_view.h"
 
 namespace cardcage {
 
 // [core], except create() and run().
-class Daemon final : public DaemonView, private ClaimHost {
+class Daemon final : private ClaimHost {
  public:
   // Fails on any problem that can be known before serving: folders, ledger, credentials.
   // Only tests pass a fault or a pace.
@@ -51,19 +37,6 @@ class Daemon final : public DaemonView, private ClaimHost {
                                                 OrphanPace orphan_pace = {});
   // Runs the core on the calling thread until SIGTERM or SIGINT.
   void run();
-
-  StatusReport status() const override;
-  std::vector<ModuleReport> modules() const override;
-  std::vector<DeviceReport> devices() const override;
-  std::vector<ClaimReport> claims() const override;
-  Task<Result<ForgetReport>> forget(std::string uid, bool force) override;
-  Task<Result<std::vector<HistoryEntry>>> history(HistoryQuery query) override;
-  Task<Result<std::vector<CatalogueReport>>> catalogue(std::string module) override;
-  Task<Result<ReloadReport>> reload(bool dry_run) override;
-  Task<Result<Condition>> command(ModuleCommand command) override;
-  Task<Result<std::string>> command(DeviceCommand command) override;
-  Result<std::vector<HealthRulesReport>> health_rules(std::string module) const override;
-  Task<Result<std::vector<HealthEvent>>> health_history(HealthQuery query) override;
 
  private:
   void partition_changed(const std::string& module) override;
@@ -90,6 +63,7 @@ class Daemon final : public DaemonView, private ClaimHost {
   void create_pods_watch();
   void create_served_names();
   void create_orphan_search();
+  void create_view();
   Status open_sandboxes();
   void remove_left_sockets() const;
   void close_standby();
@@ -101,20 +75,9 @@ class Daemon final : public DaemonView, private ClaimHost {
   void serve(const ConfigPlan& plan);
   Task<void> tidy();
   Task<void> reload_on_signal();
-  Condition outcome_of(const std::string& module) const;
-  std::vector<std::string> warnings() const;
-  std::unexpected<Error> no_module(const std::string& name) const;
-  void open_metrics();
-  Task<HttpPage> page(std::string path);
-  Task<HttpPage> metrics_page();
-  HttpPage readiness() const;
-  std::vector<MetricsCollector::Source> metrics_sources() const;
-  bool wants_claim_users() const;
   void changed(const Supervisor& supervisor);
   void note(const HealthEvent& event);
-  std::string holders_of(const Supervisor& supervisor, const Device& device) const;
-  std::string why_replaced(const std::string& module, const Device& device) const;
-  Result<Supervisor*> module_of(const DeviceCommand& command) const;
+  std::vector<std::string> problems() const;
   void update_labels();
   Task<void> stop_on_signal();
   Task<void> shut_down();
@@ -149,8 +112,6 @@ class Daemon final : public DaemonView, private ClaimHost {
   std::unique_ptr<EventRecorder> node_events_;
   std::unique_ptr<Supervisors> supervisors_;
   MetricsCounters counters_;
-  MetricsCollector collector_{core_, clock_, [this] { return metrics_sources(); }};
-  asio::thread_pool page_writer_{1};
   ClientSlot<KubeletClients> kubelet_;
   std::unique_ptr<PodsWatch> pods_watch_;
   std::unique_ptr<ClaimReader> claims_;
@@ -167,10 +128,9 @@ class Daemon final : public DaemonView, private ClaimHost {
   std::vector<std::string> run_file_problems_;  // problems found by the last look
   bool stopping_ = false;
   bool modules_end_ = false;  // modules are stopping; their news must not reach the kubelet
+  std::unique_ptr<OperatorView> view_;
   std::unique_ptr<AdminServer> admin_;
-  std::unique_ptr<HttpEndpoint> endpoint_;  // null while the port is taken
-  std::string metrics_error_;
-  DelayedCall metrics_retry_{core_, clock_};
+  std::unique_ptr<Pages> pages_;
 };
 
 }  // namespace cardcage

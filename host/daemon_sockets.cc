@@ -1,4 +1,4 @@
-// Restores sockets, ports and files that other processes have taken or removed.
+// Restores sockets and files that other processes have taken or removed.
 #include <set>
 #include <utility>
 
@@ -11,7 +11,7 @@ namespace {
 
 // inotify may be unavailable, and loses events when its queue overflows.
 constexpr Duration kRunFilesInterval = std::chrono::seconds(30);
-// The interval of attempts to get a socket or port that another process has.
+// The interval of attempts to get a socket that another process has.
 constexpr Duration kOpenRetry = std::chrono::seconds(1);
 
 }  // namespace
@@ -41,24 +41,6 @@ void Daemon::close_standby() {
   }(standby_, closed));
   while (!closed) core_.run_one();
   core_.restart();
-}
-
-// A port that is taken costs only the metrics: serving devices matters more.
-void Daemon::open_metrics() {
-  endpoint_.reset();
-  metrics_retry_.cancel();
-  const std::string former = std::exchange(metrics_error_, "");
-  if (config_.metrics.listen.empty()) return;
-  auto endpoint = HttpEndpoint::start(core_, clock_, config_.metrics.listen,
-                                      [this](std::string path) { return page(std::move(path)); });
-  if (endpoint) {
-    endpoint_ = std::move(*endpoint);
-    if (!former.empty()) log(LogLevel::kInfo, "metrics are served", {{"address", config_.metrics.listen}});
-    return;
-  }
-  metrics_error_ = endpoint.error().message;
-  if (metrics_error_ != former) log(LogLevel::kError, "metrics are not served", {{"error", metrics_error_}});
-  metrics_retry_.call_after(kOpenRetry, [this] { open_metrics(); });
 }
 
 // People and clean-up tools remove folders below /run that the daemon needs.
