@@ -84,7 +84,9 @@ TEST_F(HungDiskTest, AnOperatorWhoAskedBeforeIsToldAfterSeconds) {
   ASSERT_TRUE(ledger->put(a_record("u1")));
   step(10ms);
   std::optional<Result<std::vector<HistoryEntry>>> told;
-  spawn(core, [](Ledger& from, auto& to) -> Task<void> { to = co_await from.history({}); }(*ledger, told));
+  spawn(core, [](Ledger& from, HistoryQuery query, auto& to) -> Task<void> {
+    to = co_await from.history(std::move(query));
+  }(*ledger, {}, told));
   settle();
   EXPECT_FALSE(told);
   step(5s);
