@@ -11,7 +11,8 @@
 
 namespace cardcage {
 
-// A device and the state of its module at one instant. It is a copy, because a claim keeps it while it waits for others.
+// A device and the state of its module at one instant. It is a copy, because a claim keeps it while it waits for
+// others.
 struct LocatedDevice {
   std::string module;  // as configured
   Device device;

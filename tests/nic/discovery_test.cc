@@ -182,9 +182,8 @@ TEST_P(NicDiscovery, RdmaDevicesAreAttributes) {
   ASSERT_TRUE(start());
   const Device card = device("nic-0000-41-00-0");
   EXPECT_TRUE(flag(card, "rdma"));
-  EXPECT_THAT(attributes_of(card),
-              IsSupersetOf<std::string>(
-                  {"rdmaDevice=mlx5_0", "encapsulation=infiniband", "pkey=0xffff", "vdpaDevice=vdpa0"}));
+  EXPECT_THAT(attributes_of(card), IsSupersetOf<std::string>({"rdmaDevice=mlx5_0", "encapsulation=infiniband",
+                                                              "pkey=0xffff", "vdpaDevice=vdpa0"}));
 }
 
 TEST_P(NicDiscovery, OtherFunctionsAreNoDevices) {
