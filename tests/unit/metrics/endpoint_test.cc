@@ -32,8 +32,8 @@ class HttpEndpointTest : public CoreFixture {
   std::string send(const std::string& text) {
     return run([](asio::io_context& io, std::uint16_t port, std::string request) -> Task<std::string> {
       tcp::socket socket(io);
-      const tcp::endpoint endpoint(asio::ip::address_v4::loopback(), port);
-      co_await socket.async_connect(endpoint, asio::use_awaitable);
+      const tcp::endpoint server(asio::ip::address_v4::loopback(), port);
+      co_await socket.async_connect(server, asio::use_awaitable);
       co_await asio::async_write(socket, asio::buffer(request), asio::use_awaitable);
       std::string received;
       boost::system::error_code ended;
