@@ -1,11 +1,14 @@
 """Skips all tests, with the reason, where helm can be neither found nor built. Finds the built programs."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from chart import MODULES, SOURCE, helm
+
+sys.path.append(str(SOURCE / "tests/cluster"))  # for its `until`
 
 
 def build_folder() -> Path:

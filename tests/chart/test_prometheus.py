@@ -6,8 +6,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-import time
-import urllib.error
 import urllib.parse
 import urllib.request
 from pathlib import Path
@@ -17,19 +15,11 @@ import pytest
 from api_server import free_port
 from chart import CHART, SOURCE
 from test_monitoring import EXPRESSIONS, RULES
+from waiting import until
 
 # The demo has no trouble, and its figures are those of a daemon that has just started.
 ABSENT = {"cardcage_device_cause", "cardcage_device_cordoned", "cardcage_device_quarantined", "cardcage_health_events_total",
           "cardcage_service_restarts"}
-
-
-def until(probe, what: str):
-    end = time.monotonic() + 30
-    while time.monotonic() < end:
-        if found := probe():
-            return found
-        time.sleep(0.1)
-    raise AssertionError(f"not within 30 s: {what}")
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +39,7 @@ def demo(build):
         cagectl = [build / "bin/cagectl", "--socket", folder / "admin.sock"]
         daemon = subprocess.Popen([build / "bin/cardcage", "--config", config], env=environment)
         try:
-            until(lambda: "gpu-1 " in subprocess.run([*cagectl, "devices"], capture_output=True, text=True).stdout, "the demo has its devices")
+            until(lambda: "gpu-1 " in subprocess.run([*cagectl, "devices"], capture_output=True, text=True).stdout, "the demo has its devices", 30)
             subprocess.run([*cagectl, "prepare", "--cdi-dir", folder / "cdi", claim], env=environment, check=True)
             yield address
         finally:
@@ -71,14 +61,8 @@ def prometheus(demo, tmp_path_factory):
         with urllib.request.urlopen(f"http://{address}/api/v1/{path}?{urllib.parse.urlencode(query)}", timeout=10) as answer:
             return json.load(answer)["data"]
 
-    def has_figures() -> bool:
-        try:
-            return bool(ask("query", query="rate(cardcage_call_seconds_count[10s])")["result"])
-        except urllib.error.URLError:
-            return False
-
     try:
-        until(has_figures, "Prometheus has scraped the demo twice")
+        until(lambda: ask("query", query="rate(cardcage_call_seconds_count[10s])")["result"], "Prometheus has scraped the demo twice", 30)
         yield ask
     finally:
         server.terminate()
@@ -97,7 +81,7 @@ def test_no_alert_fires(prometheus):
         rules = [rule for group in prometheus("rules")["groups"] for rule in group["rules"]]
         return rules if all(rule["health"] != "unknown" for rule in rules) else []
 
-    rules = until(evaluated, "all rules are evaluated")
+    rules = until(evaluated, "all rules are evaluated", 30)
     assert [rule["name"] for rule in rules] == [rule["alert"] for rule in RULES]
     assert {rule["name"]: rule["health"] for rule in rules if rule["health"] != "ok"} == {}
     assert [rule["name"] for rule in rules if rule["state"] == "firing"] == []
