@@ -5,12 +5,12 @@ import shutil
 import socket
 import ssl
 import subprocess
-import time
-import urllib.error
 import urllib.request
 from pathlib import Path
 
 import pytest
+
+from waiting import Fatal, until
 
 TOKEN = "token-of-the-administrator"
 
@@ -70,17 +70,16 @@ current-context: alone
     def _wait_ready(self, url: str, seconds: float = 120) -> None:
         trust = ssl.create_default_context()
         trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
-        end = time.monotonic() + seconds
-        while True:
-            try:
-                request = urllib.request.Request(url, headers={"Authorization": f"Bearer {TOKEN}"})
-                with urllib.request.urlopen(request, context=trust, timeout=5):
-                    return
-            except (urllib.error.URLError, OSError) as error:
-                for process in self.programs:
-                    assert process.poll() is None, (self.folder / f"{Path(process.args[0]).name}.log").read_text()[-2000:]
-                assert time.monotonic() < end, f"the API server is not ready: {error}"
-                time.sleep(0.3)
+        request = urllib.request.Request(url, headers={"Authorization": f"Bearer {TOKEN}"})
+
+        def ready() -> bool:
+            for process in self.programs:
+                if process.poll() is not None:
+                    raise Fatal((self.folder / f"{Path(process.args[0]).name}.log").read_text()[-2000:])
+            with urllib.request.urlopen(request, context=trust, timeout=5):
+                return True
+
+        until(ready, "the API server is ready", seconds)
 
     def stop(self) -> None:
         for process in reversed(self.programs):
