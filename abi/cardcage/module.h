@@ -2,7 +2,7 @@
 /* cardcage/module.h: the whole contract between the Cardcage host and one module. Functions that
  * either side may lack are in the headers of cardcage/ext, which this header includes.
  *
- * A draft (major 0) until GPUs, FPGAs and NICs run on it; then it freezes as 1.0.
+ * Stable since 1.0: cardcage/layout.h asserts its sizes, abi/STABILITY.md says what may change.
  * Clean C89 to C23 and C++11 to C++23; needs only <stddef.h> and <stdint.h>; LP64 Linux.
  * The numbered rules of abi/RULES.md complete this header and are cited here as [R4].
  *
@@ -25,11 +25,11 @@
 extern "C" {
 #endif
 
-#define CAGE_ABI_MAJOR 0u          /* part of the entry symbol's name [R1] */
-#define CAGE_ABI_MINOR 3u          /* +1 per addition; every addition says "since 0.N" */
+#define CAGE_ABI_MAJOR 1u          /* part of the entry symbol's name [R1] */
+#define CAGE_ABI_MINOR 0u          /* +1 per addition; every addition says "since 1.N" */
 #define CAGE_MAGIC     0x45474143u /* bytes 'C','A','G','E' */
 #define CAGE_EXPORT    __attribute__((visibility("default")))
-#define CAGE_ENTRY     "cage_module_v0"
+#define CAGE_ENTRY     "cage_module_v1"
 
 /* True if the side that filled *p knew the member f [R2]. */
 #define CAGE_HAS(p, f) \
@@ -51,7 +51,7 @@ enum {
   CAGE_DEADLINE_EXCEEDED = 4, CAGE_NOT_FOUND = 5, CAGE_ALREADY_EXISTS = 6,
   CAGE_PERMISSION_DENIED = 7, CAGE_RESOURCE_EXHAUSTED = 8, CAGE_FAILED_PRECONDITION = 9,
   CAGE_ABORTED = 10, CAGE_OUT_OF_RANGE = 11, CAGE_UNIMPLEMENTED = 12, CAGE_INTERNAL = 13,
-  CAGE_UNAVAILABLE = 14, CAGE_DATA_LOSS = 15
+  CAGE_UNAVAILABLE = 14, CAGE_DATA_LOSS = 15, CAGE_UNAUTHENTICATED = 16
 };
 
 /* An attribute of a ResourceSlice device (KEP-4381). Names are C identifiers of at most 32
@@ -85,29 +85,29 @@ typedef struct cage_quantity {
 enum { CAGE_OPTION_STRING = 1, CAGE_OPTION_INT = 2, CAGE_OPTION_BOOL = 3,
        CAGE_OPTION_DURATION = 4,   /* "250ms", "30s"; integer() reads it in nanoseconds */
        CAGE_OPTION_LIST = 5,       /* list of strings */
-       CAGE_OPTION_MAP = 6 };      /* since 0.3, of a parameter: an object whose values are strings;
-                                      no default but {} */
+       CAGE_OPTION_MAP = 6 };      /* of a parameter: an object whose values are strings; no default
+                                      but {} */
 enum { CAGE_OPTION_REQUIRED = 1u << 0,   /* no default: must be given */
        CAGE_OPTION_SECRET = 1u << 1,     /* never printed or logged */
        CAGE_OPTION_LIVE = 1u << 2,       /* for an option: cage.configure takes a new value; without
                                             that family a change needs a new instance */
-       CAGE_OPTION_CLASS_ONLY = 1u << 3, /* since 0.3, of a parameter: a DeviceClass may give it,
-                                            a ResourceClaim may not */
-       CAGE_OPTION_QUANTITY = 1u << 4,   /* since 0.3, of a parameter, STRING or MAP: amounts as
-                                            Kubernetes writes them, "4Gi", 1e9 or 1000. The module
-                                            gets the whole number, rounded up: "4294967296" */
-       CAGE_OPTION_OBJECTS = 1u << 5 };  /* since 0.3, of a parameter, LIST: an item may be an object
-                                            whose members are strings, integers or booleans. The
-                                            module gets it as lines "NAME=VALUE\n", sorted by name */
+       CAGE_OPTION_CLASS_ONLY = 1u << 3, /* of a parameter: a DeviceClass may give it, a ResourceClaim
+                                            may not */
+       CAGE_OPTION_QUANTITY = 1u << 4,   /* of a parameter, STRING or MAP: amounts as Kubernetes
+                                            writes them, "4Gi", 1e9 or 1000. The module gets the
+                                            whole number, rounded up: "4294967296" */
+       CAGE_OPTION_OBJECTS = 1u << 5 };  /* of a parameter, LIST: an item may be an object whose
+                                            members are strings, integers or booleans. The module
+                                            gets it as lines "NAME=VALUE\n", sorted by name */
 typedef struct cage_option {
   uint32_t struct_size;
   uint32_t type;
   uint32_t flags;
   uint32_t choice_count;
-  cage_str name;                   /* [a-zA-Z][a-zA-Z0-9_]*, at most 32; by convention
-                                      mount_dir in TOML, intervalMs in params. Since 0.3 that
-                                      of a parameter may have 64 or be a path of at most 8 such
-                                      names and 128 characters: sharing.mpsConfig.threads */
+  cage_str name;                   /* [a-zA-Z][a-zA-Z0-9_]*, at most 32; by convention mount_dir
+                                      in TOML. That of a parameter, by convention intervalMs, may
+                                      have 64 or be a path of at most 8 such names and 128
+                                      characters: sharing.mpsConfig.threads */
   cage_str default_text;           /* as in TOML, but STRING and DURATION without quotes:
                                       gpu, 42, true, 1m30s, ["a", "b"]; empty = zero value */
   cage_str help;                   /* one line */
@@ -116,17 +116,20 @@ typedef struct cage_option {
                                       any */
 } cage_option;
 
-enum { CAGE_SCHEMA_WHOLE = 1u << 0,     /* since 0.3: of several documents the last one counts alone,
-                                            and not field by field. Of the others only the types are
-                                            checked, not choices and ranges */
-       CAGE_SCHEMA_DEFAULT = 1u << 1 }; /* since 0.3: documents that name neither apiVersion nor kind
-                                            are of this kind, the only such one of the module */
-/* since 0.3: one kind of parameters [R19]. If a class or a claim names requests for them, all devices
+enum { CAGE_SCHEMA_WHOLE = 1u << 0,     /* of several documents the last one counts alone, and not
+                                            field by field. Of the others only the types are checked,
+                                            not choices and ranges */
+       CAGE_SCHEMA_DEFAULT = 1u << 1,   /* documents that name neither apiVersion nor kind are of
+                                            this kind, the only such one of the module */
+       CAGE_SCHEMA_RAW = 1u << 2 };     /* no fields: the host checks the names alone, and the module
+                                            reads cage_claim.params itself; allocs have no values */
+/* One kind of parameters [R19]. If a class or a claim names requests for them, all devices
  * of these must take the kind. Without requests they are for those of the claim that take it. */
 typedef struct cage_params_schema {
   uint32_t struct_size;
   uint32_t field_count;
-  cage_str api_version, kind;      /* "gpu.example.com/v1", "GpuConfig": the parameters name them */
+  cage_str api_version, kind;      /* "gpu.example.com/v1", "GpuConfig": the parameters name them. The
+                                      only schema of a module may leave either empty: any will do */
   const cage_option *const *fields;
   const cage_str *device_kinds;    /* device kinds that take it (cage_device.kind); NULL = all */
   uint32_t device_kind_count;
@@ -143,9 +146,8 @@ typedef struct cage_values {
   int32_t  (*boolean)(const struct cage_values *, const char *name);
   cage_str (*string)(const struct cage_values *, const char *name);
   uint32_t (*list)(const struct cage_values *, const char *name, const cage_str **items);
-  int32_t  (*given)(const struct cage_values *, const char *name);    /* 0 = default; since 0.3 also
-                                      of an object with parameters: "sharing" of sharing.strategy */
-  /* since 0.3: */
+  int32_t  (*given)(const struct cage_values *, const char *name);    /* 0 = default; also of an
+                                      object with parameters: "sharing" of sharing.strategy */
   uint32_t (*map)(const struct cage_values *, const char *name, const cage_str **keys,
                   const cage_str **values);  /* sorted by key */
   int32_t  (*source)(const struct cage_values *, const char *name);   /* CAGE_PARAMS_CLASS or
@@ -171,21 +173,21 @@ typedef struct cage_call {
   void    (*explain)(const struct cage_call *, cage_str text); /* why the call fails: subject,
                                       cause, remedy; last wins, cut at 1024 bytes */
   void    (*progress)(const struct cage_call *, uint32_t percent, cage_str text);
-                                   /* since 0.3: how far a call for a claim is, for people: 40,
+                                   /* how far a call for a claim is, for people: 40,
                                       "writing the bitstream"; percent > 100 = not known, text cut
                                       at 256 bytes. As often as you like */
-  cage_str (*explained)(const struct cage_call *);  /* since 0.3: the explanation so far, such as why
+  cage_str (*explained)(const struct cage_call *);  /* the explanation so far, such as why
                                       a function of the host failed; valid until the next one. On
                                       the thread of the call only */
 } cage_call;
 
 enum { CAGE_HEALTH_UNKNOWN = 0, CAGE_HEALTH_OK = 1, CAGE_HEALTH_BAD = 2,
-       CAGE_HEALTH_UNMONITORED = 3,    /* since 0.3: nothing watches it; it stays in use */
-       CAGE_HEALTH_DEGRADED = 4 };     /* since 0.3: it works, but not as it should; it stays in use */
+       CAGE_HEALTH_UNMONITORED = 3,    /* nothing watches it; it stays in use */
+       CAGE_HEALTH_DEGRADED = 4 };     /* it works, but not as it should; it stays in use */
 enum { CAGE_TAINT_NONE = 0, CAGE_TAINT_NO_SCHEDULE = 1, CAGE_TAINT_NO_EXECUTE = 2,
-       CAGE_TAINT_INFORM = 3 };        /* since 0.3: a taint with the effect None (KEP-5055) */
-/* A statement about one device, or since 0.3 about one cause: it replaces the earlier statement
- * about the same device and cause. The worst cause is the health of the device: BAD before UNKNOWN,
+       CAGE_TAINT_INFORM = 3 };        /* a taint with the effect None (KEP-5055) */
+/* A statement about one cause of one device: it replaces the earlier statement about the same device
+ * and cause. The worst cause is the health of the device: BAD before UNKNOWN,
  * UNMONITORED, DEGRADED and OK. Each one but OK may have a taint. A parent's statement also applies
  * to its partitions [R6]. Operators may judge a cause by other rules than the module [R23]. */
 typedef struct cage_health {
@@ -196,13 +198,13 @@ typedef struct cage_health {
   cage_str message;                /* for people; the kubelet shows 1024 bytes */
   uint32_t timeout_s;              /* the host reports UNKNOWN after this silence; 0 = never */
   uint32_t taint;                  /* a hint to the host */
-  cage_str cause;                  /* since 0.3: CamelCase token, e.g. "Ecc"; at most 16 per device.
+  cage_str cause;                  /* CamelCase token, e.g. "Ecc"; at most 16 per device.
                                       Empty is a cause, too */
-  cage_str taint_key;              /* since 0.3: "example.com/ecc"; empty = DRIVER/unhealthy. One
+  cage_str taint_key;              /* "example.com/ecc"; empty = DRIVER/unhealthy. One
                                       key has one taint per device and effect: the worst cause's */
-  cage_str taint_value;            /* since 0.3: a label value; empty = `reason` */
-  double   value;                  /* since 0.3: measured value, in the unit of its cage_cause */
-  uint32_t has_value;              /* since 0.3: 1 if `value` is given; only for a declared cause
+  cage_str taint_value;            /* a label value; empty = `reason` */
+  double   value;                  /* measured value, in the unit of its cage_cause */
+  uint32_t has_value;              /* 1 if `value` is given; only for a declared cause
                                       with a unit */
   uint32_t reserved;
 } cage_health;
@@ -217,7 +219,7 @@ enum { CAGE_RECOVERY_REPORT = 0,       /* it is over when the module has stated 
        CAGE_RECOVERY_SILENCE = 1,      /* when nothing bad was stated for recovery_s */
        CAGE_RECOVERY_STABLE = 2,       /* when its value has not changed for recovery_s */
        CAGE_RECOVERY_OPERATOR = 3 };   /* when an operator says so */
-typedef struct cage_cause {        /* static const storage in the module; since 0.3 */
+typedef struct cage_cause {        /* static const storage in the module */
   uint32_t struct_size;
   uint32_t flags;                  /* CAGE_CAUSE_* */
   cage_str name;                   /* as in cage_health.cause, never empty */
@@ -251,9 +253,9 @@ typedef struct cage_host {         /* host services; valid from create() to dest
   void    (*rescan)(const struct cage_host *);       /* ask for discover() [any-thread] */
   void    (*health)(const struct cage_host *, const cage_health *);        /* [any-thread] */
   const void *(*extension)(const struct cage_host *, const char *id);      /* [any-thread] */
-  cage_str sysfs, procfs, devfs;   /* since 0.3: where these of the node are, "/sys" unless the host
+  cage_str sysfs, procfs, devfs;   /* where these of the node are, "/sys" unless the host
                                       runs in a container. Edits name paths of the node itself */
-  cage_str driver_root;            /* since 0.3: below it is the vendor's driver; mostly "/". Edits name
+  cage_str driver_root;            /* below it is the vendor's driver; mostly "/". Edits name
                                       its files by the paths seen here, also where the node has them
                                       elsewhere */
 } cage_host;
@@ -271,7 +273,7 @@ typedef struct cage_device {
   const cage_quantity *capacity;   uint32_t capacity_count; uint32_t reserved2;
   const cage_health *health;       /* NULL = no statement: the last host->health() remains,
                                       or UNKNOWN if there was none */
-  cage_str name;                   /* since 0.3: what Kubernetes calls it, a DNS label such as
+  cage_str name;                   /* what Kubernetes calls it, a DNS label such as
                                       gpu-0, unique in the instance; claims name the device by
                                       it, so it is as stable as the id. Empty = from the id */
 } cage_device;
@@ -293,14 +295,14 @@ typedef struct cage_alloc {
   cage_str request;                /* "main" or "main/sub"; empty from the device-plugin API */
   cage_str share_id;               /* empty unless the device is shared */
   const cage_quantity *consumed; uint32_t consumed_count; uint32_t reserved;
-  const cage_values *values;       /* prepare(), bind(), attach(): the declared params for this device, each
-                                      from default, class or claim, later wins. NULL if
-                                      none are declared */
+  const cage_values *values;       /* prepare(), bind(), attach(): the declared parameters of this device,
+                                      each from default, class or claim, later wins. NULL if no
+                                      schema with fields is for it */
 } cage_alloc;
 
 enum { CAGE_PARAMS_CLASS = 0, CAGE_PARAMS_CLAIM = 1 };
 /* Opaque parameters of this claim as the user wrote them, in rising precedence (class before
- * claim, later wins). Modules that declare params read cage_alloc.values instead. */
+ * claim, later wins). Modules that declare fields read cage_alloc.values instead. */
 typedef struct cage_params {
   uint32_t struct_size;
   uint32_t source;
@@ -319,8 +321,8 @@ typedef struct cage_claim {
   const cage_alloc  *const *allocs; uint32_t alloc_count;  uint32_t flags;
   const cage_params *const *params; uint32_t params_count; uint32_t reserved; /* prepare() */
   cage_bytes state;                /* empty until prepare() has saved a state [R7] */
-  cage_bytes journal;              /* since 0.3: what cage.edits.journal wrote last */
-  cage_str resource;               /* since 0.3: with the device-plugin API the name of the resource,
+  cage_bytes journal;              /* what cage.edits.journal wrote last */
+  cage_str resource;               /* with the device-plugin API the name of the resource,
                                       "example.com/nic"; empty for a claim */
 } cage_claim;
 
@@ -366,20 +368,20 @@ typedef struct cage_edits {        /* sink of prepare(); alloc = index, -1 = the
   cage_status (*state)(struct cage_edits *, cage_bytes blob);  /* <= 64 KiB, last wins [R7] */
   const void *(*extension)(struct cage_edits *, const char *id);
   cage_status (*env_list)(struct cage_edits *, int32_t alloc, cage_str key, cage_str value);
-                                   /* since 0.3: as env(), but the values of all devices are
+                                   /* as env(), but the values of all devices are
                                       joined by ',' in the order of their names: of the claim, and
                                       with the device-plugin API of the container [R15]. JSON
                                       objects become one with the members of all */
   cage_status (*locked_memory)(struct cage_edits *, int32_t alloc, uint64_t bytes);
-                                   /* since 0.3: containers may lock at least so much memory, as
+                                   /* containers may lock at least so much memory, as
                                       RDMA and VFIO do (RLIMIT_MEMLOCK); UINT64_MAX = unlimited */
   cage_status (*ld_path)(struct cage_edits *, int32_t alloc, cage_str folder, cage_str newer_than);
-                                   /* since 0.3: programs find the libraries mounted in this folder of
+                                   /* programs find the libraries mounted in this folder of
                                       the container, as if ldconfig(8) had run there. newer_than:
                                       empty, or "libNAME.so.N": the image's own in the folder, and
                                       before the mounted ones, if its libNAME.so.M.x has M > N */
   cage_status (*proc_text)(struct cage_edits *, int32_t alloc, cage_str path, cage_str text);
-                                   /* since 0.3: containers see this text, at most 16 KiB, instead of
+                                   /* containers see this text, at most 16 KiB, instead of
                                       that of a file below /proc, which CDI cannot mount over; no
                                       effect if there is no such file */
 } cage_edits;
@@ -391,8 +393,8 @@ enum {
   CAGE_MODULE_UNLOADABLE   = 1u << 0,  /* may be unmapped after destroy; default: never */
   CAGE_MODULE_PROCESS_ONLY = 1u << 1,  /* refuse isolation = "in-process" */
   CAGE_MODULE_CONCURRENT   = 1u << 2,  /* calls for a claim have threads of their own and overlap
-                                          other calls [R8]; honoured since 0.3 */
-  CAGE_MODULE_NO_PREPARE   = 1u << 3   /* since 0.3: prepare() and unprepare() change nothing, and
+                                          other calls [R8] */
+  CAGE_MODULE_NO_PREPARE   = 1u << 3   /* prepare() and unprepare() change nothing, and
                                           containers get nothing: a kubelet may leave both out
                                           (KEP-5945) */
 };
@@ -404,9 +406,18 @@ typedef struct cage_module {       /* static const storage in the module */
   uint32_t flags;
   uint32_t state_version;          /* written with every state blob */
   cage_str id, version, vendor;    /* "com.example.fpga", semver, text */
-  const cage_option *const *options; uint32_t option_count; uint32_t param_count;
-  const cage_option *const *params;  /* the declared fields of its opaque parameters */
-  cage_str params_api_version, params_kind;  /* if set, the parameters must name them */
+  const cage_option *const *options;
+  const cage_params_schema *const *schemas;  /* its kinds of parameters. A device without parameters
+                                      has the defaults of the first that it takes. A module without
+                                      schemas reads cage_claim.params itself, unchecked */
+  const cage_cause *const *causes; /* what it states; at most 64 */
+  const cage_str *needs;           /* ids of families, of either side, without which it cannot work: a
+                                      host that lacks one refuses the file and names it. At most 32 */
+  uint32_t option_count, schema_count, cause_count, need_count;
+  uint32_t claim_call_limit_s;     /* how long prepare() and unprepare() may take, if that is longer
+                                      than the host's own limit (2 min unless the operator says
+                                      otherwise); at most 3600. They show progress */
+  uint32_t reserved;
 
   /* Required: create, discover, prepare, unprepare, destroy. The others may be NULL.
    * create: `options` are valid during the call, `host` until destroy returns; the host
@@ -424,18 +435,10 @@ typedef struct cage_module {       /* static const storage in the module */
   cage_status (*stop)(cage_instance *, const cage_call *);
   void        (*destroy)(cage_instance *);
   const void *(*extension)(const char *id);  /* [any-thread]; unknown = NULL [R5] */
-  const cage_params_schema *const *schemas;  /* since 0.3: instead of `params`. A device without
-                                      parameters has the defaults of the first that it takes */
-  uint32_t schema_count;
-  uint32_t claim_call_limit_s;     /* since 0.3: how long prepare() and unprepare() may take, if
-                                      that is longer than the host's own limit (2 min unless the
-                                      operator says otherwise); at most 3600. They show progress */
-  const cage_cause *const *causes; uint32_t cause_count;  /* since 0.3: what it states; at most 64 */
-  uint32_t reserved;
 } cage_module;
 
 /* The only exported symbol. [any-thread], repeatable, no I/O, no threads, no allocation. */
-CAGE_EXPORT const cage_module *cage_module_v0(uint32_t host_minor);
+CAGE_EXPORT const cage_module *cage_module_v1(uint32_t host_minor);
 
 #ifdef __cplusplus
 }
@@ -450,8 +453,11 @@ CAGE_EXPORT const cage_module *cage_module_v0(uint32_t host_minor);
  * CAGE_HOST_..., CAGE_SNAPSHOT_..., CAGE_EDITS_...   offered by the host: the function `extension`
  *                of cage_host, cage_snapshot and cage_edits
  *
+ * bind.h, binding.h and sandbox.h are drafts, outside the promise of abi/STABILITY.md: a later host
+ * may offer another revision in their place.
  * Each header includes this one before its own include guard, so any of them may come first. */
 #include "ext/bind.h"
+#include "ext/binding.h"
 #include "ext/catalogue.h"
 #include "ext/condition.h"
 #include "ext/configure.h"
@@ -474,4 +480,5 @@ CAGE_EXPORT const cage_module *cage_module_v0(uint32_t host_minor);
 #include "ext/status.h"
 #include "ext/watch.h"
 #include "ext/write.h"
+#include "layout.h"
 #endif /* CARDCAGE_MODULE_H_ */

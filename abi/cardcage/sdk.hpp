@@ -57,11 +57,10 @@ struct Wish {
 class Module {
  public:
   // A derived class may hide these; it must define id, version and vendor.
-  static constexpr std::array<Option, 0> declared_options{}, declared_params{};
+  static constexpr std::array<Option, 0> declared_options{};
   static constexpr std::tuple<> declared_metrics{};
   static constexpr std::array<cage_str, 0> declared_kernel_log{}, declared_uevents{};
-  static constexpr std::string_view params_api_version = "", params_kind = "";
-  // Several kinds of parameters, instead of declared_params. They need min_host_minor = 3.
+  // Its kinds of parameters [R19].
   static constexpr std::array<Schema, 0> declared_schemas{};
   // The causes of bad health and their rules. Without any, the module may state any cause [R23].
   static constexpr std::array<Cause, 0> declared_causes{};
@@ -69,9 +68,11 @@ class Module {
   static constexpr std::uint32_t flags = 0, state_version = 0;
   // Limit of prepare and unprepare, if it is longer than the host's own; at most an hour.
   static constexpr std::uint32_t claim_call_limit_s = 0;
-  // The oldest minor of the host's ABI that the module works with. An older host ignores the functions that it does not
-  // know: a module that depends on pre_start needs 2, one that depends on configure or on Device::name needs 3.
-  static constexpr std::uint32_t min_host_minor = 1;
+  // The oldest minor of the host's ABI that the module works with: the one that added what it depends on.
+  static constexpr std::uint32_t min_host_minor = 0;
+  // Ids of families without which the module cannot work, such as cage::texts(CAGE_HOST_EXEC): a host that lacks one
+  // refuses the file and names it. Without an entry an older host ignores a family that it does not know [R5].
+  static constexpr std::array<cage_str, 0> needed_families{};
 
   Module() = default;
   Module(const Module&) = delete;
@@ -349,14 +350,12 @@ struct Table {
 
   static constexpr auto kernel_log = T::declared_kernel_log;
   static constexpr auto uevents = T::declared_uevents;
+  static constexpr auto needs = T::needed_families;
 
   using OptionIndices = std::make_index_sequence<std::size(T::declared_options)>;
-  using ParamIndices = std::make_index_sequence<std::size(T::declared_params)>;
   using SchemaIndices = std::make_index_sequence<std::size(T::declared_schemas)>;
   static constexpr auto option_copies = copies<T::declared_options>(OptionIndices());
-  static constexpr auto param_copies = copies<T::declared_params>(ParamIndices());
   static constexpr auto option_list = pointers<option_copies>(OptionIndices());
-  static constexpr auto param_list = pointers<param_copies>(ParamIndices());
   static constexpr auto schema_copies = copies<T::declared_schemas>(SchemaIndices());
   static constexpr auto schema_list = pointers<schema_copies>(SchemaIndices());
 
@@ -376,11 +375,15 @@ struct Table {
       raw(T::version),
       raw(T::vendor),
       option_list.data(),
+      schema_list.data(),
+      cause_list.data(),
+      needs.data(),
       static_cast<std::uint32_t>(option_list.size()),
-      static_cast<std::uint32_t>(param_list.size()),
-      param_list.data(),
-      raw(T::params_api_version),
-      raw(T::params_kind),
+      static_cast<std::uint32_t>(schema_list.size()),
+      static_cast<std::uint32_t>(cause_list.size()),
+      static_cast<std::uint32_t>(needs.size()),
+      T::claim_call_limit_s,
+      0,
       create,
       overrides(&T::start) ? simple<&Module::start> : nullptr,
       discover,
@@ -392,12 +395,6 @@ struct Table {
       overrides(&T::stop) ? simple<&Module::stop> : nullptr,
       destroy,
       extension,
-      schema_list.data(),
-      static_cast<std::uint32_t>(schema_list.size()),
-      T::claim_call_limit_s,
-      cause_list.data(),
-      static_cast<std::uint32_t>(cause_list.size()),
-      0,
   };
 };
 
@@ -407,7 +404,7 @@ struct Table {
 
 // Defines the only symbol that a module exports. Use it once per module, at namespace scope.
 #define CARDCAGE_MODULE(Type)                                                             \
-  extern "C" CAGE_EXPORT const cage_module* cage_module_v0(uint32_t /*host_minor*/) {     \
+  extern "C" CAGE_EXPORT const cage_module* cage_module_v1(uint32_t /*host_minor*/) {     \
     static_assert(std::is_base_of_v<cage::Module, Type>, #Type " is not a cage::Module"); \
     return &cage::detail::Table<Type>::table;                                             \
   }

@@ -76,11 +76,10 @@ static cage_status acme_unprepare(cage_instance* acme, const cage_call* call, co
   return CAGE_OK; /* nothing of a claim stays on the card */
 }
 
-const cage_module* cage_module_v0(uint32_t host_minor) {
+const cage_module* cage_module_v1(uint32_t host_minor) {
   static const cage_module table = {.magic = CAGE_MAGIC,
                                     .struct_size = sizeof table,
                                     .abi_minor = CAGE_ABI_MINOR,
-                                    .min_host_minor = 1,
                                     .id = CAGE_LIT("com.acme.card"),
                                     .version = CAGE_LIT("1.0.0"),
                                     .vendor = CAGE_LIT("Acme"),

@@ -12,11 +12,11 @@ class Acme final : public cage::Module {
   static constexpr cage_str modes[] = {CAGE_LIT("fast"), CAGE_LIT("quiet")};
   static constexpr cage::Option declared_options[] = {
       cage::Option::text("dev_dir", "/dev", "where the device nodes are")};
-  static constexpr cage::Option declared_params[] = {
+  static constexpr cage::Option fields[] = {
       cage::Option::text("mode", "fast", "how the fans run").one_of(modes),
       cage::Option::integer("boost", "0", "extra clock, MHz").range(0, 500),
   };
-  static constexpr std::string_view params_api_version = "acme.com/v1", params_kind = "CardConfig";
+  static constexpr cage::Schema declared_schemas[] = {cage::Schema::of<fields>("acme.com/v1", "CardConfig")};
 
   Acme(const cage::Call&, cage::Host host, const cage::Values& options)
       : host_(host), dev_dir_(options.text("dev_dir")) {

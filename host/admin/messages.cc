@@ -138,7 +138,7 @@ void fill(wire::Module& message, const ModuleReport& report) {
   message.set_id(identity.id);
   message.set_version(identity.version);
   message.set_vendor(identity.vendor);
-  message.set_abi(fmt::format("{}.{}", CAGE_ABI_MAJOR, identity.abi_minor));
+  message.set_abi(identity.abi.to_string());
   message.set_sha256(identity.sha256);
   for (const auto& declared : identity.options) {
     auto* option = message.add_options();

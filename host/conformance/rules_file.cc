@@ -18,15 +18,26 @@ Task<Outcome> exports_only_its_entry(Trial& trial) {
   co_return passed(fmt::format("{}", fmt::join(elf.entries, ", ")));
 }
 
+// Names the offered families that a later host may replace (abi/STABILITY.md).
+static std::string drafts_of(const ModuleIdentity& identity) {
+  std::vector<std::string_view> drafts;
+  for_each_family([&](const auto& row) {
+    if (identity.has(row.family) && is_draft(row.id)) drafts.emplace_back(row.id);
+  });
+  return drafts.empty() ? std::string() : fmt::format(", drafts: {}", fmt::join(drafts, ", "));
+}
+
 Task<Outcome> has_a_valid_table(Trial& trial) {
   const Status loaded = co_await trial.load();
   if (!loaded) co_return broken(loaded.error());
   const ModuleIdentity& identity = *trial.identity();
   std::size_t params = 0;
   for (const ParamsSchema& schema : identity.schemas) params += schema.fields.size();
-  co_return passed(
-      fmt::format("ABI {}.{}, {} options, {} params{}", CAGE_ABI_MAJOR, identity.abi_minor, identity.options.size(),
-                  params, identity.schemas.size() > 1 ? fmt::format(" of {} kinds", identity.schemas.size()) : ""));
+  co_return passed(fmt::format("ABI {}{}, {} options, {} params{}{}", identity.abi.to_string(),
+                               identity.abi.major < CAGE_ABI_MAJOR ? " (loads until December 2027: rebuild it)" : "",
+                               identity.options.size(), params,
+                               identity.schemas.size() > 1 ? fmt::format(" of {} kinds", identity.schemas.size()) : "",
+                               drafts_of(identity)));
 }
 
 Task<Outcome> loads_without_threads(Trial& trial) {

@@ -11,7 +11,7 @@
 namespace cardcage {
 namespace {
 
-constexpr std::size_t kMaxVendor = 128;
+constexpr std::size_t kMaxVendor = 128, kMaxNeeds = 32;
 
 template <class T>
 Status store(T& member, Result<T> value) {
@@ -32,6 +32,23 @@ Status copy_names(const cage_module& table, ModuleIdentity& identity) {
     return version;
   return store(identity.vendor,
                ruled_text(table.vendor, vendor_rule, "vendor", "one line of UTF-8 of at most 128 bytes"));
+}
+
+// Refuses a module that cannot work without a family that only a later host has.
+Status check_needs(const cage_module& table) {
+  const auto needs = items_of(table.needs, table.need_count, kMaxNeeds, "needs");
+  if (!needs) return std::unexpected(needs.error());
+  for (const cage_str& need : *needs) {
+    const auto id = ruled_text(need, is_line, "entry of needs", "the id of a family, such as " CAGE_HOST_EXEC);
+    if (!id) return std::unexpected(id.error());
+    if (!is_family(*id))
+      return fail(
+          Code::kFailedPrecondition,
+          "it needs the family {}, which this host with module ABI {}.{} lacks: upgrade Cardcage, or install an "
+          "older build of the module [R5]",
+          printable(*id, kQuoted), CAGE_ABI_MAJOR, CAGE_ABI_MINOR);
+  }
+  return {};
 }
 
 Status check_families(const LoadedModule& module) {
@@ -65,6 +82,7 @@ const void* find_extension(const cage_module& table, const char* id) {
 
 Result<ModuleIdentity> read_identity(const cage_module& table, std::string sha256) {
   ModuleIdentity identity;
+  if (auto checked = check_needs(table); !checked) return within(checked.error(), "its table");
   if (auto named = copy_names(table, identity); !named) return within(named.error(), "its table");
   if (auto options = store(identity.options, copy_options(table)); !options)
     return within(options.error(), "its table");
@@ -79,11 +97,10 @@ Result<ModuleIdentity> read_identity(const cage_module& table, std::string sha25
     if (!watch) return within(watch.error(), CAGE_EXT_WATCH);
     identity.watch = std::move(*watch);
   }
-  identity.abi_minor = table.abi_minor;
+  identity.abi = {CAGE_ABI_MAJOR, table.abi_minor};
   identity.state_version = table.state_version;
   identity.process_only = (table.flags & CAGE_MODULE_PROCESS_ONLY) != 0;
-  // Modules of earlier minors set the flag for prepare and unprepare alone, when it had no effect.
-  identity.concurrent = (table.flags & CAGE_MODULE_CONCURRENT) != 0 && table.abi_minor >= 3;
+  identity.concurrent = (table.flags & CAGE_MODULE_CONCURRENT) != 0;
   identity.no_prepare = (table.flags & CAGE_MODULE_NO_PREPARE) != 0;
   if (table.claim_call_limit_s > kMaxClaimCallLimit.count())
     return fail(Code::kInvalidArgument, "its table: claim_call_limit_s {} is more than an hour",
@@ -109,6 +126,7 @@ Result<IdentifiedModule> load_identified(const std::string& name, StagedModule s
   auto identity = read_identity(loaded->table(), loaded->sha256());
   if (!identity)
     return within(identity.error(), "module '{}': module file '{}' is refused", name, loaded->path().native());
+  if (loaded->is_of_0_3()) identity->abi = {0, kMinor03};
   return IdentifiedModule{std::move(*loaded), std::move(*identity)};
 }
 

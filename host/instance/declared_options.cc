@@ -14,7 +14,7 @@ constexpr std::size_t kMaxDeclarations = 128, kMaxChoices = 64, kMaxHelp = 256, 
                       kMaxSchemaName = 128;
 constexpr std::uint32_t kFlags = CAGE_OPTION_REQUIRED | CAGE_OPTION_SECRET | CAGE_OPTION_LIVE | CAGE_OPTION_CLASS_ONLY |
                                  CAGE_OPTION_QUANTITY | CAGE_OPTION_OBJECTS;
-constexpr std::uint32_t kSchemaFlags = CAGE_SCHEMA_WHOLE | CAGE_SCHEMA_DEFAULT;
+constexpr std::uint32_t kSchemaFlags = CAGE_SCHEMA_WHOLE | CAGE_SCHEMA_DEFAULT | CAGE_SCHEMA_RAW;
 
 enum class Use : std::uint8_t { kOption, kParam };
 
@@ -138,7 +138,7 @@ Result<std::vector<OptionDeclaration>> copy_fields(const cage_option* const* giv
   return fields;
 }
 
-// Refuses declarations that `params` allowed before there were schemas, and that would mean nothing in a schema.
+// Refuses declarations that would mean nothing in a schema.
 Status check_field(const OptionDeclaration& field) {
   if (field.live)
     return fail(Code::kInvalidArgument, "'{}': CAGE_OPTION_LIVE is for options: each claim has values of its own",
@@ -165,11 +165,11 @@ Result<std::vector<std::string>> copy_kinds(const cage_params_schema& schema, co
   return kinds;
 }
 
-Result<ParamsSchema> copy_schema(const cage_params_schema* given) {
+Result<ParamsSchema> copy_schema(const cage_params_schema* given, bool is_only) {
   const auto schema = adopt(given, "cage_params_schema");
   if (!schema) return std::unexpected(schema.error());
-  const auto is_name = [](std::string_view text) {
-    return !text.empty() && text.size() <= kMaxSchemaName && is_line(text);
+  const auto is_name = [is_only](std::string_view text) {
+    return (is_only || !text.empty()) && text.size() <= kMaxSchemaName && is_line(text);
   };
   const auto rule = "one line of 1 to 128 bytes of UTF-8";
   auto api_version = ruled_text(schema->api_version, is_name, "api_version", rule);
@@ -184,25 +184,16 @@ Result<ParamsSchema> copy_schema(const cage_params_schema* given) {
   if (!kinds) return within(kinds.error(), "'{}'", *kind);
   if (const std::uint32_t unknown = schema->flags & ~kSchemaFlags; unknown != 0)
     return fail(Code::kInvalidArgument, "'{}' has the unknown flags 0x{:x} [R16]", *kind, unknown);
+  const bool raw = (schema->flags & CAGE_SCHEMA_RAW) != 0;
+  if (raw && schema->field_count > 0)
+    return fail(Code::kInvalidArgument, "'{}' has CAGE_SCHEMA_RAW and fields: drop one of them", *kind);
   return ParamsSchema{.api_version = std::move(*api_version),
                       .kind = std::move(*kind),
                       .fields = std::move(*fields),
                       .device_kinds = std::move(*kinds),
+                      .raw = raw,
                       .whole = (schema->flags & CAGE_SCHEMA_WHOLE) != 0,
                       .is_default = (schema->flags & CAGE_SCHEMA_DEFAULT) != 0};
-}
-
-// `params` as a schema. A module with names and without fields reads the text itself.
-Result<ParamsSchema> copy_params(const cage_module& table) {
-  const auto line = "one line of UTF-8";
-  auto api_version = ruled_text(table.params_api_version, is_line, "params_api_version", line);
-  if (!api_version) return std::unexpected(api_version.error());
-  auto kind = ruled_text(table.params_kind, is_line, "params_kind", line);
-  if (!kind) return std::unexpected(kind.error());
-  auto fields = copy_fields(table.params, table.param_count, "params");
-  if (!fields) return std::unexpected(fields.error());
-  for (OptionDeclaration& field : *fields) field.live = false;
-  return ParamsSchema{std::move(*api_version), std::move(*kind), std::move(*fields), {}, table.param_count == 0};
 }
 
 }  // namespace
@@ -212,19 +203,11 @@ Result<std::vector<OptionDeclaration>> copy_options(const cage_module& table) {
 }
 
 Result<std::vector<ParamsSchema>> copy_schemas(const cage_module& table) {
-  const bool has_params = table.param_count > 0 || table.params_kind.size > 0 || table.params_api_version.size > 0;
-  if (has_params && table.schema_count > 0)
-    return fail(Code::kInvalidArgument, "it has both params and schemas: make the params one of the schemas [R19]");
   std::vector<ParamsSchema> schemas;
-  if (has_params) {
-    auto schema = copy_params(table);
-    if (!schema) return std::unexpected(schema.error());
-    schemas.push_back(std::move(*schema));
-  }
   const auto given = items_of(table.schemas, table.schema_count, kMaxSchemas, "schemas");
   if (!given) return std::unexpected(given.error());
   for (const cage_params_schema* one : *given) {
-    auto schema = copy_schema(one);
+    auto schema = copy_schema(one, given->size() == 1);
     if (!schema) return within(schema.error(), "entry {} of schemas", schemas.size());
     for (const ParamsSchema& other : schemas) {
       if (other.api_version == schema->api_version && other.kind == schema->kind)

@@ -11,7 +11,6 @@ namespace cardcage {
 
 Result<std::vector<OptionDeclaration>> copy_options(const cage_module& table);
 
-// Copies `schemas`, or `params` and its names as one schema.
 Result<std::vector<ParamsSchema>> copy_schemas(const cage_module& table);
 
 }  // namespace cardcage

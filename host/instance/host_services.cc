@@ -25,7 +25,7 @@ LogLevel log_level_of(std::uint32_t level) {
 }
 
 HostServices::HostServices(std::string module, std::function<void()> arrived, Asks& asks, bool has_events,
-                           const std::vector<CauseDeclaration>& causes)
+                           const std::vector<CauseDeclaration>& causes, std::uint32_t minor)
     : module_(std::move(module)),
       arrived_(std::move(arrived)),
       asks_(asks),
@@ -34,7 +34,7 @@ HostServices::HostServices(std::string module, std::function<void()> arrived, As
       has_events_(has_events),
       descriptors_([this](std::int32_t descriptor) { note_descriptor(descriptor); }) {
   table_.struct_size = sizeof table_;
-  table_.abi_minor = CAGE_ABI_MINOR;
+  table_.abi_minor = minor;
   table_.host_data = this;
   table_.version = {version().data(), version().size()};
   table_.log_enabled = [](const cage_host*, std::uint32_t level) -> std::int32_t {

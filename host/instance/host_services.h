@@ -39,9 +39,9 @@ class HostServices {
  public:
   // `arrived` is called on a thread of the module, with no lock held, when news arrive and none were pending. `asks`
   // outlives the object. `has_events`: the module has cage.watch, so it may have descriptors polled. `causes` are its
-  // declared causes.
+  // declared causes; `minor` is the one by which the module knows the host.
   HostServices(std::string module, std::function<void()> arrived, Asks& asks, bool has_events = false,
-               const std::vector<CauseDeclaration>& causes = {});
+               const std::vector<CauseDeclaration>& causes = {}, std::uint32_t minor = CAGE_ABI_MINOR);
   HostServices(const HostServices&) = delete;
   HostServices& operator=(const HostServices&) = delete;
 

@@ -36,6 +36,8 @@ Result<FileWriteAsk> copy(const cage_file_write* given) {
 Result<IoctlAsk> copy(const cage_ioctl* given) {
   const auto ioctl = adopt(given, "cage_ioctl");
   if (!ioctl) return std::unexpected(ioctl.error());
+  if (const std::uint32_t unknown = ioctl->flags & ~std::uint32_t{CAGE_IOCTL_EXCLUSIVE}; unknown != 0)
+    return fail(Code::kInvalidArgument, "cage_ioctl.flags 0x{:x} are unknown [R16]", unknown);
   auto device = copy_text(ioctl->device_id, "cage_ioctl.device_id"), path = copy_text(ioctl->path, "cage_ioctl.path"),
        data_path = copy_text(ioctl->data_path, "cage_ioctl.data_path"),
        data_sha256 = copy_text(ioctl->data_sha256, "cage_ioctl.data_sha256"),

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "cardcage/module.h"
+#include "host/loader/table_0_3.h"
 
 namespace cardcage {
 namespace {
@@ -245,7 +246,8 @@ Result<std::string> read_soname(std::span<const std::byte> file) {
 }
 
 Status check_entry(const ElfFacts& facts) {
-  if (std::ranges::find(facts.entries, CAGE_ENTRY) != facts.entries.end()) return {};
+  for (const std::string_view entry : {CAGE_ENTRY, kEntry03})
+    if (std::ranges::find(facts.entries, entry) != facts.entries.end()) return {};
   if (facts.entries.empty())
     return fail(Code::kFailedPrecondition,
                 "it does not export {}: either it is not a Cardcage module, or its build hides the symbol "

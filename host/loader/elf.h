@@ -25,7 +25,8 @@ Result<ElfFacts> inspect_elf(std::span<const std::byte> file);
 // DT_SONAME, by which programs request the library; empty if it has none. Fails as inspect_elf does, but reads less.
 Result<std::string> read_soname(std::span<const std::byte> file);
 
-// Fails if the file does not export the entry of this host's ABI major, and names the major that it is built for.
+// Fails if the file exports neither the entry of this host's ABI major nor that of 0.3, and names the major that it is
+// built for.
 Status check_entry(const ElfFacts& facts);
 
 }  // namespace cardcage

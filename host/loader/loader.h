@@ -16,6 +16,7 @@
 #include "host/core/unique_fd.h"
 #include "host/loader/elf.h"
 #include "host/loader/library.h"
+#include "host/loader/table_0_3.h"
 
 namespace cardcage {
 
@@ -42,8 +43,11 @@ Result<StagedModule> stage(const std::vector<std::filesystem::path>& folders, co
 class LoadedModule {
  public:
   // The module's table as this host knows it: members that a shorter table lacks are zero, and members that a longer
-  // one adds are left out. Its pointers lead into the module.
+  // one adds are left out. Its pointers lead into the module, but for the schema of a module of 0.3.
   const cage_module& table() const { return table_; }
+  // The minor by which the module knows the host. One of 0.3 has no minor of this major in its table.
+  std::uint32_t host_minor() const { return translated_ ? kMinor03 : CAGE_ABI_MINOR; }
+  bool is_of_0_3() const { return translated_ != nullptr; }
   const std::filesystem::path& path() const { return path_; }
   const std::string& sha256() const { return sha256_; }
   // Fails if `place` lies in another module or library: the dynamic loader unites unique symbols of one name,
@@ -52,6 +56,8 @@ class LoadedModule {
 
  private:
   friend Result<LoadedModule> load(StagedModule staged);
+  Status take_table();
+  Status take_table_0_3();
   LoadedModule(StagedModule& staged, Library library)
       : path_(std::move(staged.path)), sha256_(std::move(staged.sha256)), library_(std::move(library)) {}
 
@@ -59,6 +65,7 @@ class LoadedModule {
   std::string sha256_;
   Library library_;
   cage_module table_{};
+  std::unique_ptr<TranslatedTable> translated_;
 };
 
 // [any-thread] Runs the constructors and the entry function of the module, and checks that the table and its functions

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 
@@ -6,8 +7,8 @@
 namespace cardcage {
 namespace {
 
-// Everything up to and including destroy: the oldest table that can be complete.
-constexpr std::size_t kSmallestTable = offsetof(cage_module, destroy) + sizeof(cage_module::destroy);
+// That of 1.0.
+constexpr std::size_t kSmallestTable = offsetof(cage_module, extension) + sizeof(cage_module::extension);
 // A size beyond this is not a table but garbage.
 constexpr std::size_t kLargestTable = 4096;
 constexpr std::uint32_t kFlags =
@@ -28,15 +29,15 @@ Status check_functions(const cage_module& table) {
 }
 
 Status check_minors(const cage_module& table) {
+  if (table.abi_minor < table.min_host_minor)
+    return fail(Code::kFailedPrecondition,
+                "its table says abi_minor {} and min_host_minor {}: set .abi_minor = CAGE_ABI_MINOR", table.abi_minor,
+                table.min_host_minor);
   if (table.min_host_minor > CAGE_ABI_MINOR)
     return fail(Code::kFailedPrecondition,
                 "it needs a host with module ABI {}.{} or later and this one has {}.{}: "
                 "upgrade Cardcage, or install an older build of the module",
                 CAGE_ABI_MAJOR, table.min_host_minor, CAGE_ABI_MAJOR, CAGE_ABI_MINOR);
-  if (table.abi_minor == 0 || table.abi_minor < table.min_host_minor)
-    return fail(Code::kFailedPrecondition,
-                "its table says abi_minor {} and min_host_minor {}: set .abi_minor = CAGE_ABI_MINOR", table.abi_minor,
-                table.min_host_minor);
   return {};
 }
 
@@ -54,8 +55,9 @@ Result<cage_module> read_table(const cage_module* entry) {
   const std::size_t size = entry->struct_size;
   if (size < kSmallestTable || size > kLargestTable)
     return fail(Code::kFailedPrecondition,
-                "its table says struct_size {}, expected {} to {}: set .struct_size = sizeof(cage_module) [R2]", size,
-                kSmallestTable, kLargestTable);
+                "its table says struct_size {}, expected {}, as in module ABI 1.0, to {}: set .struct_size = "
+                "sizeof(cage_module) [R2]",
+                size, kSmallestTable, kLargestTable);
   cage_module table{};
   std::memcpy(&table, entry, std::min(size, sizeof table));
   if (auto checked = check_minors(table); !checked) return std::unexpected(checked.error());
@@ -74,7 +76,7 @@ static Status check_place(const Library& library, std::string_view part, const v
               part, CAGE_ENTRY);
 }
 
-static Status check_places(const Library& library, const cage_module* entry, const cage_module& table) {
+static Status check_places(const Library& library, const void* entry, const cage_module& table) {
   const auto address = [](auto function) { return reinterpret_cast<const void*>(function); };
   // The pointer of an empty list is not checked: that of an empty slice in Rust dangles.
   const auto list = [](auto items, std::uint32_t count) {
@@ -82,9 +84,9 @@ static Status check_places(const Library& library, const cage_module* entry, con
   };
   const std::pair<const char*, const void*> parts[] = {{"table", entry},
                                                        {"options", list(table.options, table.option_count)},
-                                                       {"params", list(table.params, table.param_count)},
                                                        {"schemas", list(table.schemas, table.schema_count)},
                                                        {"causes", list(table.causes, table.cause_count)},
+                                                       {"needs", list(table.needs, table.need_count)},
                                                        {"create", address(table.create)},
                                                        {"start", address(table.start)},
                                                        {"discover", address(table.discover)},
@@ -101,33 +103,53 @@ static Status check_places(const Library& library, const cage_module* entry, con
   return {};
 }
 
-static Result<cage_module> call_entry(const Library& library) {
-  void* const symbol = library.symbol(CAGE_ENTRY);
-  if (symbol == nullptr) return fail(Code::kFailedPrecondition, "the dynamic loader does not find {}", CAGE_ENTRY);
-  const cage_module* entry = nullptr;
+template <class Table>
+static Result<const Table*> call_entry(const Library& library, const char* name, std::uint32_t host_minor) {
+  void* const symbol = library.symbol(name);
+  if (symbol == nullptr) return fail(Code::kFailedPrecondition, "the dynamic loader does not find {}", name);
   try {
-    entry = reinterpret_cast<decltype(&cage_module_v0)>(symbol)(CAGE_ABI_MINOR);
+    return reinterpret_cast<const Table* (*)(std::uint32_t)>(symbol)(host_minor);
   } catch (...) {
-    return fail(Code::kFailedPrecondition, "its entry {} threw an exception, none may leave a module [R9]", CAGE_ENTRY);
+    return fail(Code::kFailedPrecondition, "its entry {} threw an exception, none may leave a module [R9]", name);
   }
-  auto table = read_table(entry);
-  if (!table) return table;
-  if (auto placed = check_places(library, entry, *table); !placed) return std::unexpected(placed.error());
-  return table;
 }
 
 Status LoadedModule::check_place(std::string_view part, const void* place) const {
   return cardcage::check_place(library_, part, place);
 }
 
+Status LoadedModule::take_table() {
+  auto entry = call_entry<cage_module>(library_, CAGE_ENTRY, CAGE_ABI_MINOR);
+  if (!entry) return std::unexpected(entry.error());
+  auto table = read_table(*entry);
+  if (!table) return std::unexpected(table.error());
+  table_ = *table;
+  return check_places(library_, *entry, table_);
+}
+
+Status LoadedModule::take_table_0_3() {
+  auto entry = call_entry<Table03>(library_, kEntry03, kMinor03);
+  if (!entry) return std::unexpected(entry.error());
+  auto translated = translate_table(*entry);
+  if (!translated) return std::unexpected(translated.error());
+  translated_ = std::move(*translated);
+  auto table = read_table(&translated_->table);
+  if (!table) return std::unexpected(table.error());
+  table_ = *table;
+  // The schema of its params is the host's own.
+  cage_module own = table_;
+  if (own.schemas == translated_->schema_list) own.schema_count = 0;
+  return check_places(library_, *entry, own);
+}
+
 Result<LoadedModule> load(StagedModule staged) {
+  const bool is_current = std::ranges::find(staged.elf.entries, CAGE_ENTRY) != staged.elf.entries.end();
   auto library = Library::open(std::move(staged.image), staged.path, staged.elf);
   if (!library) return std::unexpected(library.error());
   LoadedModule loaded(staged, std::move(*library));
-  const auto table = call_entry(loaded.library_);
-  if (!table) return within(table.error(), "module file '{}' is refused", loaded.path_.native());
-  loaded.table_ = *table;
-  if ((table->flags & CAGE_MODULE_UNLOADABLE) != 0) loaded.library_.allow_unmap();
+  if (auto taken = is_current ? loaded.take_table() : loaded.take_table_0_3(); !taken)
+    return within(taken.error(), "module file '{}' is refused", loaded.path_.native());
+  if ((loaded.table_.flags & CAGE_MODULE_UNLOADABLE) != 0) loaded.library_.allow_unmap();
   return loaded;
 }
 

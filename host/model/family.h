@@ -1,8 +1,11 @@
 // The optional families of functions that a module offers and the host calls (abi/cardcage/ext).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <string_view>
 #include <tuple>
 
 #include "cardcage/module.h"
@@ -64,6 +67,26 @@ static_assert(std::tuple_size_v<decltype(kFamilies)> == static_cast<std::size_t>
 template <class Function>
 constexpr void for_each_family(Function function) {
   std::apply([&](const auto&... rows) { (function(rows), ...); }, kFamilies);
+}
+
+// The families that the host offers and a module calls.
+constexpr std::string_view kHostFamilies[] = {
+    CAGE_HOST_EXEC,         CAGE_HOST_POLL,       CAGE_HOST_SERVICE,     CAGE_HOST_WRITE,
+    CAGE_SNAPSHOT_COUNTERS, CAGE_SNAPSHOT_POLICY, CAGE_SNAPSHOT_BINDING, CAGE_SNAPSHOT_NOT_OFFERED,
+    CAGE_EDITS_JOURNAL,     CAGE_EDITS_STATUS,    CAGE_EDITS_METADATA};
+
+// Families outside the promise of abi/STABILITY.md.
+constexpr std::string_view kDraftFamilies[] = {CAGE_EXT_BIND, CAGE_SNAPSHOT_BINDING, CAGE_EXT_SANDBOX};
+
+// Returns whether this host has the family, on either side.
+constexpr bool is_family(std::string_view id) {
+  bool found = std::ranges::find(kHostFamilies, id) != std::end(kHostFamilies);
+  for_each_family([&](const auto& row) { found = found || row.id == id; });
+  return found;
+}
+
+constexpr bool is_draft(std::string_view id) {
+  return std::ranges::find(kDraftFamilies, id) != std::end(kDraftFamilies);
 }
 
 constexpr const char* id_of(Family family) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "cardcage/module.h"
 #include "host/core/task.h"
 #include "host/model/cause.h"
 #include "host/model/last_lines.h"
@@ -24,9 +25,16 @@ namespace cardcage {
 // Long enough to program hardware. The kubelet does not wait that long: it repeats its call, which finds the result.
 constexpr std::chrono::seconds kMaxClaimCallLimit{3600};
 
+// The version of the module ABI that a module was built for.
+struct AbiVersion {
+  std::uint32_t major = CAGE_ABI_MAJOR, minor = 0;
+  std::string to_string() const { return fmt::format("{}.{}", major, minor); }
+  friend bool operator==(const AbiVersion&, const AbiVersion&) = default;
+};
+
 struct ModuleIdentity {
   std::string id, version, vendor;
-  std::uint32_t abi_minor = 0;
+  AbiVersion abi;
   std::uint32_t state_version = 0;
   bool process_only = false, concurrent = false, no_prepare = false, has_check = false, has_quiesce = false;
   FamilySet families;  // has cage.metrics only if metrics are declared

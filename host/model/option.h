@@ -25,13 +25,12 @@ struct OptionDeclaration {
   std::int64_t min = 0, max = 0;  // both 0 = unbounded; durations in nanoseconds
 };
 
-// One kind of parameters; see cage_params_schema. Parameters that a module declares in cage_module.params are one
-// schema whose names may be empty.
+// One kind of parameters; see cage_params_schema. The names of a module's only schema may be empty.
 struct ParamsSchema {
   std::string api_version, kind;
   std::vector<OptionDeclaration> fields;
   std::vector<std::string> device_kinds;  // device kinds that take it; empty = all
-  bool raw = false;                       // no fields: the module reads the text itself
+  bool raw = false;                       // CAGE_SCHEMA_RAW: the module reads the text itself
   bool whole = false;                     // only the last document counts
   bool is_default = false;                // takes documents that name neither apiVersion nor kind
 };

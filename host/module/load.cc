@@ -196,10 +196,14 @@ Task<Result<std::shared_ptr<Module>>> load_module(asio::io_context& core, Clock&
     co_return fail(Code::kUnavailable, "{}", *reason);
   }
   const bool in_worker = config.isolation == Isolation::kProcess;
+  const std::string name = config.name;
   auto load = in_worker ? load_in_worker : load_in_process;
   auto loading = load(core, clock, std::move(config), std::move(build), deadline, std::move(shared), remains);
   auto loaded = co_await std::move(loading);
   if (!loaded && left) *left = std::move(remains);
+  if (loaded && (*loaded)->identity().abi.major < CAGE_ABI_MAJOR)
+    log(LogLevel::kWarn, "module is built for an older ABI, which loads until December 2027: rebuild it",
+        {{"module", name}, {"abi", (*loaded)->identity().abi.to_string()}});
   co_return loaded;
 }
 

@@ -17,17 +17,16 @@ namespace cardcage {
 // The number of bytes of a module's text that an error quotes.
 constexpr std::size_t kQuoted = 80;
 
-// The size of each extensible struct when it was new: up to its last member at that time.
+// The size of each extensible struct in ABI 1.0, or when it was new: up to its last member at that time.
 constexpr std::size_t first_size(const cage_option*) { return offsetof(cage_option, max) + sizeof(cage_option::max); }
 constexpr std::size_t first_size(const cage_params_schema*) {
   return offsetof(cage_params_schema, flags) + sizeof(cage_params_schema::flags);
 }
+// 0.3 added the value later.
 constexpr std::size_t first_size(const cage_health*) {
-  return offsetof(cage_health, taint) + sizeof(cage_health::taint);
+  return offsetof(cage_health, taint_value) + sizeof(cage_health::taint_value);
 }
-constexpr std::size_t first_size(const cage_device*) {
-  return offsetof(cage_device, health) + sizeof(cage_device::health);
-}
+constexpr std::size_t first_size(const cage_device*) { return offsetof(cage_device, name) + sizeof(cage_device::name); }
 constexpr std::size_t first_size(const cage_device_node*) {
   return offsetof(cage_device_node, gid) + sizeof(cage_device_node::gid);
 }
@@ -62,6 +61,7 @@ constexpr std::size_t first_size(const cage_condition*) {
 constexpr std::size_t first_size(const cage_network_data*) {
   return offsetof(cage_network_data, ips) + sizeof(cage_network_data::ips);
 }
+// 0.3 added the input later.
 constexpr std::size_t first_size(const cage_command*) {
   return offsetof(cage_command, env_count) + sizeof(cage_command::env_count);
 }
@@ -69,7 +69,7 @@ constexpr std::size_t first_size(const cage_file_write*) {
   return offsetof(cage_file_write, data) + sizeof(cage_file_write::data);
 }
 constexpr std::size_t first_size(const cage_ioctl*) {
-  return offsetof(cage_ioctl, data_path) + sizeof(cage_ioctl::data_path);
+  return offsetof(cage_ioctl, reserved) + sizeof(cage_ioctl::reserved);
 }
 
 // Copies an extensible struct [R2]. Members that an older module did not know are zero, and members that a newer one
@@ -79,7 +79,8 @@ Result<T> adopt(const T* given, std::string_view type) {
   if (given == nullptr) return fail(Code::kInvalidArgument, "{} is NULL", type);
   const std::size_t size = given->struct_size;
   if (size < first_size(given) || size > 4096)
-    return fail(Code::kInvalidArgument, "struct_size of {} is {}: set it to sizeof({}) [R2]", type, size, type);
+    return fail(Code::kInvalidArgument, "struct_size of {} is {}, expected at least {}: set it to sizeof({}) [R2]",
+                type, size, first_size(given), type);
   T copy{};
   std::memcpy(&copy, given, std::min(size, sizeof copy));
   return copy;

@@ -15,9 +15,9 @@ std::string shown_name(cage_str name) {
 
 Result<CatalogueEntry> copy_entry(const cage_catalogue_entry& given) {
   CatalogueEntry entry;
-  if (const std::uint32_t unknown = given.flags & ~static_cast<std::uint32_t>(CAGE_ENTRY_REFUSED); unknown != 0)
+  if (const std::uint32_t unknown = given.flags & ~static_cast<std::uint32_t>(CAGE_CATALOGUE_REFUSED); unknown != 0)
     return fail(Code::kInvalidArgument, "flags 0x{:x} are unknown [R16]", unknown);
-  entry.refused = (given.flags & CAGE_ENTRY_REFUSED) != 0;
+  entry.refused = (given.flags & CAGE_CATALOGUE_REFUSED) != 0;
   auto kind = ruled_text(given.kind, is_dns_label, "kind", "a word of lower-case letters, digits and '-'");
   if (!kind) return std::unexpected(std::move(kind.error()));
   entry.kind = std::move(*kind);

@@ -60,9 +60,9 @@ class EditsSink {
   Asks& asks_;
   SinkGuard guard_;
   cage_edits table_{};
-  cage_journal journal_{};
-  cage_device_status status_{};
-  cage_device_metadata metadata_{};
+  cage_edits_journal journal_{};
+  cage_edits_status status_{};
+  cage_edits_metadata metadata_{};
   std::uint64_t number_ = 0;
   PreparedEdits collected_;
   std::size_t count_ = 0, text_ = 0;

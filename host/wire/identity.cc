@@ -101,7 +101,8 @@ void write(const ModuleIdentity& from, wire::Identity& to) {
   to.set_id(from.id);
   to.set_version(from.version);
   to.set_vendor(from.vendor);
-  to.set_abi_minor(from.abi_minor);
+  to.set_abi_major(from.abi.major);
+  to.set_abi_minor(from.abi.minor);
   to.set_state_version(from.state_version);
   to.set_process_only(from.process_only);
   to.set_concurrent(from.concurrent);
@@ -128,7 +129,7 @@ ModuleIdentity read(const wire::Identity& from) {
       .id = from.id(),
       .version = from.version(),
       .vendor = from.vendor(),
-      .abi_minor = from.abi_minor(),
+      .abi = {from.abi_major(), from.abi_minor()},
       .state_version = from.state_version(),
       .process_only = from.process_only(),
       .concurrent = from.concurrent(),

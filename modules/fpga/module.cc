@@ -22,7 +22,7 @@ class Fpga final : public cage::Module {
  public:
   static constexpr std::string_view id = "dev.cardcage.fpga", version = "0.1.0", vendor = "Cardcage";
   static constexpr std::uint32_t state_version = 1;
-  static constexpr std::uint32_t min_host_minor = 3;  // names of devices, the journal, schemas
+  static constexpr auto needed_families = cage::texts(CAGE_EDITS_JOURNAL);
   static constexpr std::uint32_t flags = CAGE_MODULE_CONCURRENT;
   static constexpr std::uint32_t claim_call_limit_s = 900;  // time for a large bitstream over a slow configuration port
   static constexpr auto declared_uevents = cage::texts("pci", "fpga_region", "fpga_manager");

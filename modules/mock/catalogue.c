@@ -12,7 +12,7 @@ cage_status mock_collect_catalogue(cage_instance* mock, const cage_call* call, c
     cage_str rest = text_of(mock->settings.catalogue.all[i]);
     entry.kind = text_word(&rest);
     entry.name = text_word(&rest);
-    if (text_is(text_word(&rest), "refused")) entry.flags = CAGE_ENTRY_REFUSED;
+    if (text_is(text_word(&rest), "refused")) entry.flags = CAGE_CATALOGUE_REFUSED;
     entry.detail = rest;
     out->entry(out, &entry);
   }

@@ -12,7 +12,7 @@ static void note_of(const char* uid, char* note) { snprintf(note, MAX_NOTE, "pre
 cage_status mock_journal_write(const cage_instance* mock, const cage_call* call, const cage_claim* claim,
                                const char* uid, cage_edits* edits) {
   if (!mock->settings.journal) return CAGE_OK;
-  const cage_journal* journal = edits->extension(edits, CAGE_EDITS_JOURNAL);
+  const cage_edits_journal* journal = edits->extension(edits, CAGE_EDITS_JOURNAL);
   if (journal == NULL) return refuse(call, CAGE_FAILED_PRECONDITION, "the host has no " CAGE_EDITS_JOURNAL);
   if (claim->journal.size > 0) {
     log_line(mock->host, CAGE_LOG_INFO, "its journal came back: '%.*s'", (int)claim->journal.size,

@@ -164,11 +164,10 @@ static const void* mock_extension(const char* id) {
   return NULL;
 }
 
-const cage_module* cage_module_v0(uint32_t host_minor) {
+const cage_module* cage_module_v1(uint32_t host_minor) {
   static const cage_module table = {.magic = CAGE_MAGIC,
                                     .struct_size = sizeof table,
                                     .abi_minor = CAGE_ABI_MINOR,
-                                    .min_host_minor = 1,
                                     .flags = MOCK_FLAGS,
                                     .state_version = MOCK_STATE_VERSION,
                                     .id = CAGE_LIT("dev.cardcage.mock"),

@@ -9,7 +9,7 @@ static uint32_t status_of(cage_str word) {
   return text_is(word, "false") ? CAGE_CONDITION_FALSE : CAGE_CONDITION_UNKNOWN;
 }
 
-static cage_status state_condition(const cage_device_status* family, cage_edits* edits, int32_t index, cage_str rest) {
+static cage_status state_condition(const cage_edits_status* family, cage_edits* edits, int32_t index, cage_str rest) {
   cage_condition condition = {.struct_size = sizeof condition};
   condition.type = text_word(&rest);
   condition.status = status_of(text_word(&rest));
@@ -18,7 +18,7 @@ static cage_status state_condition(const cage_device_status* family, cage_edits*
   return family->condition(edits, index, &condition);
 }
 
-static cage_status state_network(const cage_device_status* family, cage_edits* edits, int32_t index, cage_str rest) {
+static cage_status state_network(const cage_edits_status* family, cage_edits* edits, int32_t index, cage_str rest) {
   cage_str addresses[MAX_ADDRESSES];
   cage_network_data network = {.struct_size = sizeof network, .ips = addresses};
   network.interface_name = text_word(&rest);
@@ -27,7 +27,7 @@ static cage_status state_network(const cage_device_status* family, cage_edits* e
   return family->network(edits, index, &network);
 }
 
-static cage_status describe(const cage_device_metadata* family, cage_edits* edits, int32_t index, cage_str rest) {
+static cage_status describe(const cage_edits_metadata* family, cage_edits* edits, int32_t index, cage_str rest) {
   cage_attr attributes[MAX_DESCRIBED];
   uint32_t count = 0;
   while (rest.size > 0 && count < MAX_DESCRIBED) {
@@ -39,8 +39,8 @@ static cage_status describe(const cage_device_metadata* family, cage_edits* edit
 }
 
 cage_status mock_state(const cage_instance* mock, int32_t index, cage_edits* edits) {
-  const cage_device_status* status = edits->extension(edits, CAGE_EDITS_STATUS);
-  const cage_device_metadata* metadata = edits->extension(edits, CAGE_EDITS_METADATA);
+  const cage_edits_status* status = edits->extension(edits, CAGE_EDITS_STATUS);
+  const cage_edits_metadata* metadata = edits->extension(edits, CAGE_EDITS_METADATA);
   cage_status stated = CAGE_OK;
   for (uint32_t i = 0; i < mock->settings.statements.count && stated == CAGE_OK; ++i) {
     cage_str rest = text_of(mock->settings.statements.all[i]);

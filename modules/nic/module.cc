@@ -25,7 +25,7 @@ class Module final : public cage::Module {
  public:
   static constexpr std::string_view id = "dev.cardcage.nic", version = "0.1.0", vendor = "Cardcage";
   static constexpr std::uint32_t state_version = kStateVersion;
-  static constexpr std::uint32_t min_host_minor = 3;  // names of devices, the journal, schemas
+  static constexpr auto needed_families = cage::texts(CAGE_EDITS_JOURNAL);
   static constexpr std::uint32_t flags = CAGE_MODULE_CONCURRENT;
   static constexpr auto declared_uevents = cage::texts("pci", "net", "infiniband", "vdpa");
   static constexpr auto& declared_causes = kDeclaredCauses;

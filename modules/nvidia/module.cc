@@ -72,7 +72,7 @@ class Nvidia final : public cage::Module {
  public:
   static constexpr std::string_view id = "dev.cardcage.nvidia", version = "0.1.0", vendor = "Cardcage";
   static constexpr std::uint32_t state_version = 1;
-  static constexpr std::uint32_t min_host_minor = 3;  // names of devices, the journal, schemas
+  static constexpr auto needed_families = cage::texts(CAGE_EDITS_JOURNAL);
   static constexpr auto declared_uevents = cage::texts("module", "pci");
   static constexpr auto declared_kernel_log = cage::texts("NVRM: Xid");
   static constexpr auto declared_metrics = figures::all;

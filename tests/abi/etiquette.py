@@ -19,8 +19,8 @@ def symbols(option, path):
 
 def problems(path):
     exports = symbols("--defined-only", path)
-    if exports != ["cage_module_v0"]:
-        yield f"exports {', '.join(exports) or 'nothing'}, not cage_module_v0 alone: link with abi/module.map [R1]"
+    if exports != ["cage_module_v1"]:
+        yield f"exports {', '.join(exports) or 'nothing'}, not cage_module_v1 alone: link with abi/module.map [R1]"
     for name in symbols("--undefined-only", path):
         if FORBIDDEN.match(name):
             yield f"uses {name}, which changes the process of the host [R9]"

@@ -2,6 +2,7 @@
 """Compares the layout of the C headers in abi/cardcage with the golden file and names the rule that a difference breaks.
 
 layout.py [--update]: covers every size, offset, member type, constant and signature, as clang sees them on LP64.
+layout.py --freeze: writes abi/cardcage/layout.h, once for each major.
 """
 
 import json
@@ -9,12 +10,36 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 GOLDEN = os.path.join(ROOT, "tests/golden/abi/layout.txt")
 HEADER = os.path.join(ROOT, "abi/cardcage/module.h")
+LAYOUT = os.path.join(ROOT, "abi/cardcage/layout.h")
 FROZEN = {"cage_str", "cage_bytes", "cage_attr", "cage_quantity"}
+DRAFTS = {"cage_binding", "cage_snapshot_binding", "cage_bind_sink", "cage_bind", "cage_pod", "cage_sandbox"}
 PLACE = re.compile(r"\(unnamed at [^)]*\)")
+
+LAYOUT_HEAD = """/* SPDX-License-Identifier: Apache-2.0 */
+/* The sizes and offsets of module ABI 1.0, asserted in every build of a module and of the host: a
+ * compiler that lays structs out in another way, or an option such as -fpack-struct, fails here and
+ * not on a node. Structs may grow at their end [R2], leaf types may not; drafts are left out. Made
+ * once by `tests/abi/layout.py --freeze`; later minors never change it. */
+#ifndef CARDCAGE_LAYOUT_H_
+#define CARDCAGE_LAYOUT_H_
+
+#define CAGE_FIXED(type, bytes) typedef char cage_fixed_##type[sizeof(type) == (bytes) ? 1 : -1]
+#define CAGE_SIZE(type, bytes) typedef char cage_size_##type[sizeof(type) >= (bytes) ? 1 : -1]
+#define CAGE_AT(type, member, bytes) \\
+  typedef char cage_at_##type##_##member[offsetof(type, member) == (bytes) ? 1 : -1]
+
+"""
+LAYOUT_END = """
+#undef CAGE_FIXED
+#undef CAGE_SIZE
+#undef CAGE_AT
+#endif /* CARDCAGE_LAYOUT_H_ */
+"""
 
 
 def clang(language, *arguments):
@@ -37,7 +62,7 @@ def records():
 
 
 def constants():
-    """['CAGE_OK = 0', 'CAGE_ENTRY = "cage_module_v0"', ...] and the signature of the entry."""
+    """['CAGE_OK = 0', 'CAGE_ENTRY = "cage_module_v1"', ...] and the signature of the entry."""
     found = []
 
     def value(node):
@@ -95,7 +120,27 @@ def judge(name, old, new):
     return f"BREAKS [R2]: members of {name} were moved, changed or removed; only append" + changes
 
 
+def assertions():
+    """The text of layout.h."""
+    lines = []
+    for name, found in sorted(records().items()):
+        type_name = name.split()[-1]
+        if not name.startswith("struct ") or type_name in DRAFTS:
+            continue
+        size = found[-1].split()[1]
+        members = [line.split() for line in found[:-1] if not re.search(r" reserved\d*$", line)]
+        asserts = [f"CAGE_{'FIXED' if type_name in FROZEN else 'SIZE'}({type_name}, {size});"]
+        asserts += [f"CAGE_AT({type_name}, {words[-1]}, {words[0]});" for words in members]
+        lines += textwrap.wrap(" ".join(asserts).replace(", ", ",~"), 118, subsequent_indent="  ")
+    return LAYOUT_HEAD + "\n".join(lines).replace("~", " ") + "\n" + LAYOUT_END
+
+
 def main():
+    if sys.argv[1:] == ["--freeze"]:
+        text = assertions()
+        with open(LAYOUT, "w", encoding="utf-8") as file:
+            file.write(text)
+        return 0
     now = render()
     if "--update" in sys.argv[1:]:
         with open(GOLDEN, "w", encoding="utf-8") as file:

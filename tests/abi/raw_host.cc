@@ -251,16 +251,16 @@ cage_status Snapshot::take(cage_snapshot* self, const cage_device* device) {
   return CAGE_OK;
 }
 
-const cage_journal kJournal = {
-    sizeof(cage_journal), 0, [](cage_edits* edits, cage_bytes blob) {
+const cage_edits_journal kJournal = {
+    sizeof(cage_edits_journal), 0, [](cage_edits* edits, cage_bytes blob) {
       EXPECT_LE(blob.size, 65536U);
       static_cast<Edits*>(edits->host_data)->journal.assign(static_cast<const char*>(blob.data), blob.size);
       return cage_status{CAGE_OK};
     }};
 
 // Records "condition Ready=1 Linked: up", "data {}", "network net1 02:00 10.1.2.3/24", "describe model=X1".
-const cage_device_status kStatus = {
-    sizeof(cage_device_status), 0,
+const cage_edits_status kStatus = {
+    sizeof(cage_edits_status), 0,
     [](cage_edits* edits, std::int32_t alloc, const cage_condition* condition) {
       EXPECT_EQ(condition->struct_size, sizeof *condition);
       return static_cast<Edits*>(edits->host_data)
@@ -279,8 +279,8 @@ const cage_device_status kStatus = {
                                    fmt::join(ips, ",")));
     }};
 
-const cage_device_metadata kMetadata = {
-    sizeof(cage_device_metadata), 0,
+const cage_edits_metadata kMetadata = {
+    sizeof(cage_edits_metadata), 0,
     [](cage_edits* edits, std::int32_t alloc, const cage_attr* attributes, std::uint32_t count) {
       std::vector<std::string> texts;
       for (std::uint32_t i = 0; i < count; ++i)
@@ -392,7 +392,7 @@ const cage_module* open_module(const std::filesystem::path& file) {
     ADD_FAILURE() << ::dlerror();
     return nullptr;
   }
-  const auto entry = reinterpret_cast<decltype(&cage_module_v0)>(::dlsym(library, CAGE_ENTRY));
+  const auto entry = reinterpret_cast<decltype(&cage_module_v1)>(::dlsym(library, CAGE_ENTRY));
   if (entry == nullptr) {
     ADD_FAILURE() << file << " exports no " << CAGE_ENTRY;
     return nullptr;

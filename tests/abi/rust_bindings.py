@@ -11,7 +11,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 FILE = os.path.join(ROOT, "abi/rust/src/raw/abi.rs")
 # bindgen 0.60 cannot read unnamed enums with a newer libclang.
 LIBCLANG = "/usr/lib/llvm-14/lib"
-OPTIONS = ["--allowlist-file", ".*/abi/cardcage/.*", "--blocklist-type", "cage_needs_lp64", "--no-layout-tests", "--no-doc-comments", "--no-derive-debug",
+OPTIONS = ["--allowlist-file", ".*/abi/cardcage/.*", "--blocklist-type", "cage_(needs_lp64|fixed_.*|size_.*|at_.*)", "--no-layout-tests", "--no-doc-comments", "--no-derive-debug",
            "--size_t-is-usize", "--ctypes-prefix", "std::os::raw", "--no-rustfmt-bindings"]
 
 

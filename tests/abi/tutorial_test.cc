@@ -28,7 +28,7 @@ TEST(Tutorial, TheCppModuleWorks) {
   Instance instance(acme, {{"dev_dir", folder.path().string()}});
   ASSERT_EQ(instance.created, CAGE_OK) << instance.explanation;
   EXPECT_THAT(instance.discover()->devices, ElementsAre(Pair("acme0", testing::_)));
-  const Values params(acme->params, acme->param_count, {{"boost", std::int64_t{100}}});
+  const Values params(*acme->schemas[0], {{"boost", std::int64_t{100}}});
   Edits edits;
   ASSERT_EQ(instance.prepare(Claim("u", {{.device = "acme0", .values = &params}}), edits), CAGE_OK);
   EXPECT_THAT(edits.lines[0], ElementsAre("node " + (folder / "acme0").string() + " <-  ", "env ACME_MODE=fast",
@@ -132,11 +132,10 @@ TEST(Tutorial, TheConfigurationAndTheClaimFitTheModule) {
   const boost::json::value claim = boost::json::parse(text.str());
   const auto& parameters = claim.at_pointer("/status/allocation/devices/config/0/opaque/parameters").as_object();
   const cage_module* acme = open_built("acme_cc");
-  EXPECT_EQ(parameters.at("apiVersion").as_string(), view(acme->params_api_version));
-  EXPECT_EQ(parameters.at("kind").as_string(), view(acme->params_kind));
-  const Values values(
-      acme->params, acme->param_count,
-      {{"mode", std::string(parameters.at("mode").as_string())}, {"boost", parameters.at("boost").as_int64()}});
+  EXPECT_EQ(parameters.at("apiVersion").as_string(), view(acme->schemas[0]->api_version));
+  EXPECT_EQ(parameters.at("kind").as_string(), view(acme->schemas[0]->kind));
+  const Values values(*acme->schemas[0], {{"mode", std::string(parameters.at("mode").as_string())},
+                                          {"boost", parameters.at("boost").as_int64()}});
 }
 
 }  // namespace

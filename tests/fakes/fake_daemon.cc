@@ -17,7 +17,7 @@ ModuleReport mock_module() {
   identity.id = "dev.cardcage.mock";
   identity.version = "0.1.0";
   identity.vendor = "Cardcage";
-  identity.abi_minor = 1;
+  identity.abi = {1, 0};
   identity.sha256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
   identity.options = {
       {.name = "devices",

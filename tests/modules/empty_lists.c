@@ -17,6 +17,6 @@ static const void* extension(const char* id) {
   if (__builtin_strcmp(id, CAGE_EXT_WATCH) == 0) return &watch;
   return __builtin_strcmp(id, CAGE_EXT_METRICS) == 0 ? &metrics : NULL;
 }
-static const cage_module table = {BASE_TABLE,         .options = NOWHERE, .params = NOWHERE, .extension = extension,
+static const cage_module table = {BASE_TABLE,         .options = NOWHERE, .needs = NOWHERE, .extension = extension,
                                   .schemas = NOWHERE, .causes = NOWHERE};
-const cage_module* cage_module_v0(uint32_t host_minor) { return host_minor > 0 ? &table : NULL; }
+const cage_module* cage_module_v1(uint32_t host_minor) { return host_minor > 0 ? &table : NULL; }

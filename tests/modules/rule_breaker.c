@@ -180,7 +180,7 @@ static cage_status prepare(cage_instance* me, const cage_call* call, const cage_
   const cage_str key = CAGE_LIT("NUMBER");
   char value[16];
   cage_str text = {value, 0};
-  const cage_device_status* status;
+  const cage_edits_status* status;
   const cage_network_data in_pod = {.struct_size = sizeof in_pod, .interface_name = CAGE_LIT("net1")};
   const int number = breaks("prepare-again") ? ++self.calls : breaks("prepare-restarted") ? (int)getpid() : 0;
   if (breaks("prepare")) return refuse(call, CAGE_INTERNAL, "no power");
@@ -312,7 +312,7 @@ static cage_status collect_catalogue(cage_instance* me, const cage_call* call, c
   const cage_catalogue_entry good = {
       .struct_size = sizeof good, .kind = CAGE_LIT("bitstream"), .name = CAGE_LIT("aes"), .detail = CAGE_LIT("AES")};
   cage_catalogue_entry other = good;
-  other.flags = CAGE_ENTRY_REFUSED;
+  other.flags = CAGE_CATALOGUE_REFUSED;
   (void)me, (void)call;
   out->entry(out, &good);
   if (breaks("catalogue")) out->entry(out, &good);
@@ -406,4 +406,4 @@ static const cage_module table = {.magic = CAGE_MAGIC,
                                   .schema_count = LENGTH(schemas),
                                   .causes = causes,
                                   .cause_count = LENGTH(causes)};
-const cage_module* cage_module_v0(uint32_t host_minor) { return host_minor > 0 ? &table : NULL; }
+const cage_module* cage_module_v1(uint32_t host_minor) { return host_minor > 0 ? &table : NULL; }

@@ -398,7 +398,7 @@ static cage_status collect_catalogue(cage_instance* me, const cage_call* call, c
                                      .attrs = &of_parts,
                                      .attr_count = 1};
   out->entry(out, &good);
-  list_entry(out, CAGE_ENTRY_REFUSED, "bitstream", "old");
+  list_entry(out, CAGE_CATALOGUE_REFUSED, "bitstream", "old");
   for (int i = 0; behaves("catalogue=flood") && i < 6000; ++i) {
     char name[16];
     snprintf(name, sizeof name, "n%d", i);
@@ -458,4 +458,4 @@ static const cage_module table = {.magic = CAGE_MAGIC,
                                   .stop = stop,
                                   .destroy = base_destroy,
                                   .extension = extension};
-const cage_module* cage_module_v0(uint32_t host_minor) { return host_minor > 0 ? &table : NULL; }
+const cage_module* cage_module_v1(uint32_t host_minor) { return host_minor > 0 ? &table : NULL; }

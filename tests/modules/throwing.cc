@@ -32,7 +32,7 @@ cage_module make_table() {
 
 }  // namespace
 
-const cage_module* cage_module_v0(std::uint32_t) {
+const cage_module* cage_module_v1(std::uint32_t) {
   static const cage_module table = make_table();
   return &table;
 }

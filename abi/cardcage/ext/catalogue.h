@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cage.catalogue, offered by a module: entries that claims may name. Since 0.3. */
+/* cage.catalogue, offered by a module: entries that claims may name. */
 #include "../module.h"
 #ifndef CARDCAGE_EXT_CATALOGUE_H_
 #define CARDCAGE_EXT_CATALOGUE_H_
@@ -9,7 +9,7 @@ extern "C" {
 
 #define CAGE_EXT_CATALOGUE "cage.catalogue/1"
 
-enum { CAGE_ENTRY_REFUSED = 1u << 0 };  /* claims cannot name it; `detail` says why */
+enum { CAGE_CATALOGUE_REFUSED = 1u << 0 };  /* claims cannot name it; `detail` says why */
 typedef struct cage_catalogue_entry {
   uint32_t struct_size;
   uint32_t flags;

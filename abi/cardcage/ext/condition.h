@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A condition of a claim's device, stated by cage.bind and cage.edits.status. Since 0.3. */
+/* A condition of a claim's device, stated by cage.bind and cage.edits.status. */
 #include "../module.h"
 #ifndef CARDCAGE_EXT_CONDITION_H_
 #define CARDCAGE_EXT_CONDITION_H_
@@ -8,7 +8,7 @@ extern "C" {
 #endif
 
 enum { CAGE_CONDITION_FALSE = 0, CAGE_CONDITION_TRUE = 1, CAGE_CONDITION_UNKNOWN = 2 };
-typedef struct cage_condition {    /* for a claim's device, since 0.3; the host adds times */
+typedef struct cage_condition {    /* for a claim's device; the host adds times */
   uint32_t struct_size;
   uint32_t status;                 /* CAGE_CONDITION_* */
   cage_str type;                   /* "Ready", "example.com/Attached"; at most 8 per device */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cage.configure, offered by a module: takes new values of live options. Since 0.3. */
+/* cage.configure, offered by a module: takes new values of live options. */
 #include "../module.h"
 #ifndef CARDCAGE_EXT_CONFIGURE_H_
 #define CARDCAGE_EXT_CONFIGURE_H_

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cage.exec, offered by the host: runs a program of the node. Since 0.3. */
+/* cage.exec, offered by the host: runs a program of the node. */
 #include "../module.h"
 #ifndef CARDCAGE_EXT_EXEC_H_
 #define CARDCAGE_EXT_EXEC_H_

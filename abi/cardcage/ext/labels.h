@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cage.labels, offered by a module: labels of the node. Since 0.3. */
+/* cage.labels, offered by a module: labels of the node. */
 #include "../module.h"
 #ifndef CARDCAGE_EXT_LABELS_H_
 #define CARDCAGE_EXT_LABELS_H_

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cage.metrics, offered by a module: figures for Prometheus. Since 0.3. */
+/* cage.metrics, offered by a module: figures for Prometheus. */
 #include "../module.h"
 #ifndef CARDCAGE_EXT_METRICS_H_
 #define CARDCAGE_EXT_METRICS_H_

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cage.snapshot.not_offered, offered by the host in discover(): hardware left out. Since 0.3. */
+/* cage.snapshot.not_offered, offered by the host in discover(): hardware left out. */
 #include "../module.h"
 #ifndef CARDCAGE_EXT_NOT_OFFERED_H_
 #define CARDCAGE_EXT_NOT_OFFERED_H_

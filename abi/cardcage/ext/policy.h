@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cage.snapshot.policy, offered by the host in discover(): shares of a device. Since 0.3. */
+/* cage.snapshot.policy, offered by the host in discover(): shares of a device. */
 #include "../module.h"
 #ifndef CARDCAGE_EXT_POLICY_H_
 #define CARDCAGE_EXT_POLICY_H_

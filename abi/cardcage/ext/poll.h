@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cage.poll, offered by the host: waits for descriptors. Since 0.3. */
+/* cage.poll, offered by the host: waits for descriptors. */
 #include "../module.h"
 #ifndef CARDCAGE_EXT_POLL_H_
 #define CARDCAGE_EXT_POLL_H_

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cage.pre_start, offered by a module: the device plugin's PreStartContainer. Since 0.2. */
+/* cage.pre_start, offered by a module: the device plugin's PreStartContainer. */
 #include "../module.h"
 #ifndef CARDCAGE_EXT_PRE_START_H_
 #define CARDCAGE_EXT_PRE_START_H_

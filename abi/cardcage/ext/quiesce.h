@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cage.quiesce, offered by a module: releases devices one by one. Since 0.3. */
+/* cage.quiesce, offered by a module: releases devices one by one. */
 #include "../module.h"
 #ifndef CARDCAGE_EXT_QUIESCE_H_
 #define CARDCAGE_EXT_QUIESCE_H_

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cage.reset, offered by a module: heals a device. Since 0.3. */
+/* cage.reset, offered by a module: heals a device. */
 #include "../module.h"
 #ifndef CARDCAGE_EXT_RESET_H_
 #define CARDCAGE_EXT_RESET_H_

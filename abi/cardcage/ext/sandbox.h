@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cage.sandbox, offered by a module: devices that enter a pod's network. Since 0.3. */
+/* cage.sandbox, offered by a module: devices that enter a pod's network. A draft, which a later host
+ * may replace by another revision (abi/STABILITY.md). */
 #include "../module.h"
 #ifndef CARDCAGE_EXT_SANDBOX_H_
 #define CARDCAGE_EXT_SANDBOX_H_

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cage.service, offered by the host: keeps a helper daemon running for a claim. Since 0.3. */
+/* cage.service, offered by the host: keeps a helper daemon running for a claim. */
 #include "../module.h"
 #ifndef CARDCAGE_EXT_SERVICE_H_
 #define CARDCAGE_EXT_SERVICE_H_

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cage.edits.status, offered by the host in prepare(): status for users. Since 0.3. */
+/* cage.edits.status, offered by the host in prepare(): status for users. */
 #include "../module.h"
 #ifndef CARDCAGE_EXT_STATUS_H_
 #define CARDCAGE_EXT_STATUS_H_
@@ -22,13 +22,13 @@ typedef struct cage_network_data {
  * prepare(), which does not wait for it, and removes it after unprepare(). `alloc` is an index. The
  * last call counts, for condition() that of each type. data: a JSON object of at most 10 KiB. With
  * the device-plugin API no claim can show it. */
-typedef struct cage_device_status {
+typedef struct cage_edits_status {
   uint32_t struct_size;
   uint32_t reserved;
   cage_status (*condition)(cage_edits *, int32_t alloc, const cage_condition *);
   cage_status (*data)(cage_edits *, int32_t alloc, cage_str json);
   cage_status (*network)(cage_edits *, int32_t alloc, const cage_network_data *);
-} cage_device_status;
+} cage_edits_status;
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cage.watch, offered by a module: the host wakes it when something happens. Since 0.3. */
+/* cage.watch, offered by a module: the host wakes it when something happens. */
 #include "../module.h"
 #ifndef CARDCAGE_EXT_WATCH_H_
 #define CARDCAGE_EXT_WATCH_H_

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cage.write, offered by the host: writes to hardware that may block. Since 0.3. */
+/* cage.write, offered by the host: writes to hardware that may block. */
 #include "../module.h"
 #ifndef CARDCAGE_EXT_WRITE_H_
 #define CARDCAGE_EXT_WRITE_H_

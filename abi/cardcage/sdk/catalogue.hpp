@@ -19,7 +19,7 @@ class Entry {
   }
   // Claims cannot name it; `why` has subject, cause and remedy.
   Entry& refused(std::string why) {
-    flags_ = CAGE_ENTRY_REFUSED;
+    flags_ = CAGE_CATALOGUE_REFUSED;
     return detail(std::move(why));
   }
   // The values are as those of attributes of devices.

@@ -224,15 +224,15 @@ class Edit {
   // Containers with the device get a file that describes it (KEP-5304). A host without cage.edits.metadata, older than
   // 0.3, leaves it out.
   Edit& describe(const Description& description = {}) {
-    const auto* const family = static_cast<const cage_device_metadata*>(sink_->extension(sink_, CAGE_EDITS_METADATA));
+    const auto* const family = static_cast<const cage_edits_metadata*>(sink_->extension(sink_, CAGE_EDITS_METADATA));
     if (family == nullptr) return *this;
     const detail::RawAttributes attributes(description.attributes_);
     return done(family->describe(sink_, index_, attributes.data(), attributes.size()));
   }
 
  private:
-  const cage_device_status* status() const {
-    return static_cast<const cage_device_status*>(sink_->extension(sink_, CAGE_EDITS_STATUS));
+  const cage_edits_status* status() const {
+    return static_cast<const cage_edits_status*>(sink_->extension(sink_, CAGE_EDITS_STATUS));
   }
   Edit& done(cage_status status) {
     detail::must(status);
@@ -246,7 +246,7 @@ class Edit {
 class Edits {
  public:
   explicit Edits(cage_edits* sink)
-      : sink_(sink), journal_(static_cast<const cage_journal*>(sink->extension(sink, CAGE_EDITS_JOURNAL))) {}
+      : sink_(sink), journal_(static_cast<const cage_edits_journal*>(sink->extension(sink, CAGE_EDITS_JOURNAL))) {}
 
   Edit of(const Allocation& allocation) { return Edit(sink_, allocation.index()); }
   Edit of_claim() { return Edit(sink_, -1); }
@@ -262,7 +262,7 @@ class Edits {
 
  private:
   cage_edits* sink_;
-  const cage_journal* journal_;
+  const cage_edits_journal* journal_;
 };
 
 }  // namespace cage

@@ -117,6 +117,11 @@ struct Schema {
     changed.raw.flags |= CAGE_SCHEMA_WHOLE;
     return changed;
   }
+  // A kind whose text the module reads itself, from Claim::params: the host checks the names alone.
+  static constexpr Schema raw_text(std::string_view api_version, std::string_view kind) {
+    return {cage_params_schema{sizeof(cage_params_schema), 0, detail::raw(api_version), detail::raw(kind), nullptr,
+                               nullptr, 0, CAGE_SCHEMA_RAW}};
+  }
   // Makes it the kind of documents that name neither apiVersion nor kind.
   constexpr Schema by_default() const {
     Schema changed = *this;

@@ -46,7 +46,7 @@ impl Catalogue {
         let attributes = Attributes::of(&entry.attributes);
         let raw = raw::cage_catalogue_entry {
             struct_size: std::mem::size_of::<raw::cage_catalogue_entry>() as u32,
-            flags: if entry.refused { raw::CAGE_ENTRY_REFUSED } else { 0 },
+            flags: if entry.refused { raw::CAGE_CATALOGUE_REFUSED } else { 0 },
             kind: text::to_raw(&entry.kind),
             name: text::to_raw(&entry.name),
             detail: text::to_raw(&entry.detail),

@@ -127,6 +127,12 @@ impl Schema {
         self.0.flags |= raw::CAGE_SCHEMA_WHOLE;
         self
     }
+    /// A kind whose text the module reads itself, from `Claim::params`: the host checks the names alone.
+    pub const fn raw_text(api_version: &'static str, kind: &'static str) -> Schema {
+        let mut schema = Schema::new(api_version, kind, &[]);
+        schema.0.flags = raw::CAGE_SCHEMA_RAW;
+        schema
+    }
     /// Makes it the kind of documents that name neither apiVersion nor kind.
     pub const fn by_default(mut self) -> Schema {
         self.0.flags |= raw::CAGE_SCHEMA_DEFAULT;

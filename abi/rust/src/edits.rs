@@ -60,13 +60,13 @@ unsafe fn family(edits: *mut raw::cage_edits, id: &str) -> *const c_void {
 /// The edits to containers of the claim.
 pub struct Edits {
     raw: *mut raw::cage_edits,
-    journal: *const raw::cage_journal,
+    journal: *const raw::cage_edits_journal,
 }
 
 impl Edits {
     pub(crate) fn new(raw: *mut raw::cage_edits) -> Edits {
         let journal = unsafe { family(raw, raw::CAGE_EDITS_JOURNAL) };
-        Edits { raw, journal: journal as *const raw::cage_journal }
+        Edits { raw, journal: journal as *const raw::cage_edits_journal }
     }
     /// Edits for containers that get this device.
     pub fn of(&mut self, allocation: &Allocation<'_>) -> Edit<'_> {
@@ -252,7 +252,7 @@ impl<'a> Edit<'a> {
     pub fn describe(self, description: &Description) -> Result<Edit<'a>> {
         let attributes = Attributes::of(&description.attributes);
         let (index, count) = (self.index, attributes.raw.len() as u32);
-        let family = unsafe { family(self.sink.raw, raw::CAGE_EDITS_METADATA) as *const raw::cage_device_metadata };
+        let family = unsafe { family(self.sink.raw, raw::CAGE_EDITS_METADATA) as *const raw::cage_edits_metadata };
         if let Some(describe) = unsafe { family.as_ref() }.and_then(|family| family.describe) {
             text::must(unsafe { describe(self.sink.raw, index, text::first(&attributes.raw), count) })?;
         }
@@ -261,9 +261,9 @@ impl<'a> Edit<'a> {
 
     fn state(
         self,
-        run: impl FnOnce(&raw::cage_device_status, *mut raw::cage_edits) -> Option<raw::cage_status>,
+        run: impl FnOnce(&raw::cage_edits_status, *mut raw::cage_edits) -> Option<raw::cage_status>,
     ) -> Result<Edit<'a>> {
-        let family = unsafe { family(self.sink.raw, raw::CAGE_EDITS_STATUS) as *const raw::cage_device_status };
+        let family = unsafe { family(self.sink.raw, raw::CAGE_EDITS_STATUS) as *const raw::cage_edits_status };
         if let Some(status) = unsafe { family.as_ref() }.and_then(|family| run(family, self.sink.raw)) {
             text::must(status)?;
         }

@@ -24,6 +24,7 @@ pub enum Status {
     Internal = raw::CAGE_INTERNAL,
     Unavailable = raw::CAGE_UNAVAILABLE,
     DataLoss = raw::CAGE_DATA_LOSS,
+    Unauthenticated = raw::CAGE_UNAUTHENTICATED,
 }
 
 /// Why a call fails: a status, and a text for people with subject, cause and remedy. `?` turns every other error into

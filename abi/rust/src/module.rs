@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 use crate::{
-    Call, Catalogue, Cause, Claim, Conditions, Declared, Edits, Events, Host, Labels, Metric, Pod, Result, Samples,
-    Schema, Snapshot, Values, Watch,
+    Call, Catalogue, Cause, Choice, Claim, Conditions, Declared, Edits, Events, Host, Labels, Metric, Pod, Result,
+    Samples, Schema, Snapshot, Values, Watch,
 };
 
 /// One running module. One thread makes all calls; with `CAGE_MODULE_CONCURRENT` in `FLAGS`, calls for
@@ -19,10 +19,7 @@ pub trait Module: Send + Sync + Sized + 'static {
     const VENDOR: &'static str;
     const OPTIONS: &'static [&'static Declared] = &[];
     /// The fields of the claims' opaque parameters, and the names that these must carry.
-    const PARAMS: &'static [&'static Declared] = &[];
-    const PARAMS_API_VERSION: &'static str = "";
-    const PARAMS_KIND: &'static str = "";
-    /// Several kinds of parameters, instead of `PARAMS`. They need `MIN_HOST_MINOR` 3.
+    /// Its kinds of parameters [R19].
     const SCHEMAS: &'static [&'static Schema] = &[];
     /// The causes of bad health and their rules. Without any, the module may state any cause [R23].
     const CAUSES: &'static [&'static Cause] = &[];
@@ -37,7 +34,10 @@ pub trait Module: Send + Sync + Sized + 'static {
     const STATE_VERSION: u32 = 0;
     /// The oldest minor of the host's ABI that the module works with. An older host ignores unknown members: a module
     /// that depends on `PRE_START` needs 2, one that depends on `CONFIGURE` or on `Device::name` needs 3.
-    const MIN_HOST_MINOR: u32 = 1;
+    const MIN_HOST_MINOR: u32 = 0;
+    /// Ids of families without which the module cannot work: `&[Choice::new(raw::CAGE_HOST_EXEC)]`. A host that lacks one
+    /// refuses the file and names it [R5].
+    const NEEDS: &'static [Choice] = &[];
 
     /// Checks one device and reports with `Host::health`.
     const CHECK: Option<DeviceAction<Self>> = None;

@@ -20,7 +20,7 @@ use std::os::raw::{c_char, c_void};
 macro_rules! export_module {
     ($module:ty) => {
         #[no_mangle]
-        pub extern "C" fn cage_module_v0(_host_minor: u32) -> *const $crate::raw::cage_module {
+        pub extern "C" fn cage_module_v1(_host_minor: u32) -> *const $crate::raw::cage_module {
             $crate::Table::<$module>::TABLE
         }
     };
@@ -360,11 +360,17 @@ impl<T: Module> Table<T> {
         vendor: text::to_raw(T::VENDOR),
         // A Declared is a cage_option, and a reference a pointer.
         options: text::first(T::OPTIONS),
+        schemas: text::first(T::SCHEMAS),
+        // A Cause is a cage_cause, and a reference a pointer.
+        causes: text::first(T::CAUSES),
+        // A Choice is a cage_str.
+        needs: text::first(T::NEEDS),
         option_count: T::OPTIONS.len() as u32,
-        param_count: T::PARAMS.len() as u32,
-        params: text::first(T::PARAMS),
-        params_api_version: text::to_raw(T::PARAMS_API_VERSION),
-        params_kind: text::to_raw(T::PARAMS_KIND),
+        schema_count: T::SCHEMAS.len() as u32,
+        cause_count: T::CAUSES.len() as u32,
+        need_count: T::NEEDS.len() as u32,
+        claim_call_limit_s: T::CLAIM_CALL_LIMIT_S,
+        reserved: 0,
         create: Some(create::<T>),
         start: Some(start::<T>),
         discover: Some(discover::<T>),
@@ -376,12 +382,5 @@ impl<T: Module> Table<T> {
         stop: Some(stop::<T>),
         destroy: Some(destroy::<T>),
         extension: Some(extension::<T>),
-        schemas: text::first(T::SCHEMAS),
-        schema_count: T::SCHEMAS.len() as u32,
-        claim_call_limit_s: T::CLAIM_CALL_LIMIT_S,
-        // A Cause is a cage_cause, and a reference a pointer.
-        causes: text::first(T::CAUSES),
-        cause_count: T::CAUSES.len() as u32,
-        reserved: 0,
     };
 }

@@ -150,7 +150,7 @@ static cage_status check(cage_instance* self, const cage_call* call, cage_str de
   return CAGE_OK;
 }
 
-const cage_module* cage_module_v0(uint32_t host_minor) {
+const cage_module* cage_module_v1(uint32_t host_minor) {
   static const cage_option device_dir = {.struct_size = sizeof device_dir,
                                          .type = CAGE_OPTION_STRING,
                                          .name = CAGE_LIT("device_dir"),
@@ -165,23 +165,26 @@ const cage_module* cage_module_v0(uint32_t host_minor) {
                                    .choices = modes,
                                    .choice_count = 2};
   static const cage_option* const options[] = {&device_dir};
-  static const cage_option* const params[] = {&mode};
+  static const cage_option* const fields[] = {&mode};
+  static const cage_params_schema schema = {.struct_size = sizeof schema,
+                                            .field_count = 1,
+                                            .api_version = CAGE_LIT("@NAME@.example.com/v1"),
+                                            .kind = CAGE_LIT("CardConfig"),
+                                            .fields = fields};
+  static const cage_params_schema* const schemas[] = {&schema};
   static const cage_cause fault = {
       .struct_size = sizeof fault, .name = CAGE_LIT("Fault"), .help = CAGE_LIT("what the card says of itself")};
   static const cage_cause* const causes[] = {&fault};
   static const cage_module table = {.magic = CAGE_MAGIC,
                                     .struct_size = sizeof table,
                                     .abi_minor = CAGE_ABI_MINOR,
-                                    .min_host_minor = 1,
                                     .id = CAGE_LIT("com.example.@NAME@"),
                                     .version = CAGE_LIT("1.0.0"),
                                     .vendor = CAGE_LIT("Example"),
                                     .options = options,
                                     .option_count = 1,
-                                    .params = params,
-                                    .param_count = 1,
-                                    .params_api_version = CAGE_LIT("@NAME@.example.com/v1"),
-                                    .params_kind = CAGE_LIT("CardConfig"),
+                                    .schemas = schemas,
+                                    .schema_count = 1,
                                     .create = create,
                                     .discover = discover,
                                     .prepare = prepare,

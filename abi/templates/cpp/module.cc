@@ -16,10 +16,9 @@ class Cards final : public cage::Module {
   static constexpr cage::Option declared_options[] = {
       cage::Option::text("device_dir", "/run/@NAME@", "a folder with a file for each card")};
   static constexpr cage_str modes[] = {CAGE_LIT("fast"), CAGE_LIT("quiet")};
-  static constexpr cage::Option declared_params[] = {
-      cage::Option::text("mode", "fast", "how the fans run").one_of(modes)};
+  static constexpr cage::Option fields[] = {cage::Option::text("mode", "fast", "how the fans run").one_of(modes)};
   static constexpr cage::Cause declared_causes[] = {{"Fault", "what the card says of itself"}};
-  static constexpr std::string_view params_api_version = "@NAME@.example.com/v1", params_kind = "CardConfig";
+  static constexpr cage::Schema declared_schemas[] = {cage::Schema::of<fields>("@NAME@.example.com/v1", "CardConfig")};
 
   Cards(const cage::Call&, cage::Host host, const cage::Values& options)
       : host_(host), device_dir_(options.text("device_dir")) {}

@@ -13,9 +13,9 @@ static const cage_option option = {sizeof(cage_option),
                                    0,
                                    0};
 
-static const cage_module table = {CAGE_MAGIC, sizeof(cage_module), CAGE_ABI_MINOR, 1, CAGE_MODULE_UNLOADABLE, 0};
+static const cage_module table = {CAGE_MAGIC, sizeof(cage_module), CAGE_ABI_MINOR, 0, CAGE_MODULE_UNLOADABLE, 0};
 
-const cage_module* cage_module_v0(uint32_t host_minor) { return host_minor < table.min_host_minor ? NULL : &table; }
+const cage_module* cage_module_v1(uint32_t host_minor) { return host_minor < table.min_host_minor ? NULL : &table; }
 
 size_t use(const cage_health* health, const cage_module* module);
 size_t use(const cage_health* health, const cage_module* module) {

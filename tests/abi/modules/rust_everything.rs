@@ -244,7 +244,7 @@ impl Module for Everything {
     const VERSION: &'static str = "1.2.3";
     const VENDOR: &'static str = "Tests";
     const STATE_VERSION: u32 = 7;
-    const MIN_HOST_MINOR: u32 = 2;
+    const NEEDS: &'static [Choice] = &[Choice::new(raw::CAGE_HOST_EXEC), Choice::new(raw::CAGE_EXT_PRE_START)];
     const FLAGS: u32 = raw::CAGE_MODULE_PROCESS_ONLY;
     const OPTIONS: &'static [&'static Declared] = &[
         &Declared::text("fault", "none", "which failure").one_of(FAULTS),

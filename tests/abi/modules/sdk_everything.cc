@@ -34,7 +34,8 @@ constexpr cage::Cause fallen() {
 class Everything final : public cage::Module {
  public:
   static constexpr std::string_view id = "test.everything", version = "1.2.3", vendor = "Tests";
-  static constexpr std::uint32_t min_host_minor = 2, state_version = 7, flags = CAGE_MODULE_PROCESS_ONLY;
+  static constexpr auto needed_families = cage::texts(CAGE_HOST_EXEC, CAGE_EXT_PRE_START);
+  static constexpr std::uint32_t state_version = 7, flags = CAGE_MODULE_PROCESS_ONLY;
   static constexpr cage_str faults[] = {CAGE_LIT("none"), CAGE_LIT("error"), CAGE_LIT("standard"), CAGE_LIT("memory"),
                                         CAGE_LIT("odd")};
   static constexpr cage::Option declared_options[] = {

@@ -54,4 +54,4 @@ constexpr cage_module table = {.magic = CAGE_MAGIC,
 
 }  // namespace
 
-const cage_module* cage_module_v0(std::uint32_t) { return &table; }
+const cage_module* cage_module_v1(std::uint32_t) { return &table; }

@@ -182,11 +182,12 @@ TEST_P(RefusedFileTest, FailsTheRuleThatItBreaks) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, RefusedFileTest,
-                         ::testing::Values(Refused{"no_entry.so", "file", "cage_module_v0"},
+                         ::testing::Values(Refused{"no_entry.so", "file", "cage_module_v1"},
                                            Refused{"other_major.so", "file", "major"},
                                            Refused{"../build.ninja", "file", "it is not an ELF file"},
                                            Refused{"same_class_1.so", "exports", "it also exports"},
                                            Refused{"null_table.so", "table", "returned no table"},
+                                           Refused{"../tests/unit/module/kept/0.2/card_c.so", "table", "rebuild it"},
                                            Refused{"contradicting_schema.so", "table", "rename one of them"},
                                            Refused{"foreign_function.so", "table", "[R1]"},
                                            Refused{"undefined_symbol.so", "table", "cannot load module file"}),

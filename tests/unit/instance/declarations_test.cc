@@ -56,10 +56,20 @@ TEST_F(DeclarationsTest, AModuleMayNeedNoPrepare) {
   EXPECT_TRUE(read_identity(table, "")->no_prepare);
 }
 
-TEST_F(DeclarationsTest, AnOlderModuleWithTheFlagIsNotConcurrent) {
-  table.flags = CAGE_MODULE_CONCURRENT;
-  table.abi_minor = 2;
-  EXPECT_FALSE(read_identity(table, "")->concurrent);
+TEST_F(DeclarationsTest, AModuleMayNeedFamilies) {
+  cage_str needs[] = {CAGE_LIT(CAGE_HOST_EXEC), CAGE_LIT(CAGE_EXT_RESET), CAGE_LIT(CAGE_EDITS_STATUS)};
+  table.needs = needs;
+  table.need_count = 3;
+  EXPECT_EQ(refusal(), "was taken");
+  needs[1] = CAGE_LIT("cage.teleport/1");
+  EXPECT_EQ(refusal(),
+            fmt::format("its table: it needs the family cage.teleport/1, which this host with module ABI {}.{} "
+                        "lacks: upgrade Cardcage, or install an older build of the module [R5]",
+                        CAGE_ABI_MAJOR, CAGE_ABI_MINOR));
+  needs[1] = CAGE_LIT("two\nlines");
+  EXPECT_THAT(refusal(), HasSubstr("entry of needs 'two?lines' is not the id of a family"));
+  table.need_count = 33;
+  EXPECT_EQ(refusal(), "its table: needs has 33 entries, at most 32 are allowed");
 }
 
 TEST_F(DeclarationsTest, AnOptionIsLiveOnlyIfTheModuleCanBeConfigured) {

@@ -68,8 +68,8 @@ TEST_F(SchemasTest, SayThatAFieldIsAnAmountAndThatDocumentsCountAsAWhole) {
   EXPECT_THAT(refusal(), HasSubstr("CAGE_OPTION_QUANTITY is for maps, and for strings without choices and bounds"));
   strategy.flags = 0;
   strategy.max = 0;
-  schema.flags = 4;
-  EXPECT_THAT(refusal(), HasSubstr("has the unknown flags 0x4 [R16]"));
+  schema.flags = 8;
+  EXPECT_THAT(refusal(), HasSubstr("has the unknown flags 0x8 [R16]"));
 }
 
 TEST_F(SchemasTest, SayThatItemsMayBeObjectsAndWhichKindIsTheDefault) {
@@ -89,26 +89,22 @@ TEST_F(SchemasTest, SayThatItemsMayBeObjectsAndWhichKindIsTheDefault) {
   EXPECT_THAT(refusal(), HasSubstr("CAGE_OPTION_OBJECTS is for lists without choices"));
 }
 
-TEST_F(SchemasTest, ParamsAreOneSchema) {
-  table.schema_count = 0;
-  EXPECT_THAT(*copy_schemas(table), SizeIs(0));
-  table.params = fields;
-  table.param_count = 2;
-  strategy.flags = CAGE_OPTION_LIVE;
+TEST_F(SchemasTest, AModuleMayReadTheTextItself) {
+  other.flags = CAGE_SCHEMA_RAW;
   const auto copied = copy_schemas(table);
   ASSERT_TRUE(copied) << copied.error().message;
-  ASSERT_THAT(*copied, SizeIs(1));
-  EXPECT_EQ((*copied)[0].kind, "");
-  EXPECT_FALSE((*copied)[0].raw);
-  EXPECT_FALSE((*copied)[0].fields[0].live) << "the flag had no meaning before 0.3";
-  table.param_count = 0;
-  table.params_kind = CAGE_LIT("CardConfig");
-  EXPECT_TRUE(copy_schemas(table)->front().raw);
+  EXPECT_TRUE((*copied)[1].raw);
+  schema.flags = CAGE_SCHEMA_RAW;
+  EXPECT_EQ(refusal(), "entry 0 of schemas: 'GpuConfig' has CAGE_SCHEMA_RAW and fields: drop one of them");
 }
 
-TEST_F(SchemasTest, AreRefusedBesideParams) {
-  table.params_kind = CAGE_LIT("CardConfig");
-  EXPECT_EQ(refusal(), "it has both params and schemas: make the params one of the schemas [R19]");
+TEST_F(SchemasTest, TheOnlySchemaMayBeNameless) {
+  schema.kind = schema.api_version = {};
+  EXPECT_EQ(refusal(), "entry 0 of schemas: api_version '' is not one line of 1 to 128 bytes of UTF-8");
+  table.schema_count = 1;
+  const auto copied = copy_schemas(table);
+  ASSERT_TRUE(copied) << copied.error().message;
+  EXPECT_EQ((*copied)[0].kind, "");
 }
 
 TEST_F(SchemasTest, NeedNamesOfTheirOwn) {

@@ -36,7 +36,7 @@ std::string with(std::string file, Member member, Value value) {
 TEST(ElfTest, ReadsEntriesAndNeededLibraries) {
   const auto facts = inspect(module_file("missing_library.so"));
   ASSERT_TRUE(facts) << facts.error().message;
-  EXPECT_THAT(facts->entries, ElementsAre("cage_module_v0"));
+  EXPECT_THAT(facts->entries, ElementsAre("cage_module_v1"));
   EXPECT_THAT(facts->needed, Contains("libcardcage-absent.so"));
 }
 

@@ -119,10 +119,10 @@ TEST(LoadTest, AdvisesOnOtherErrorsOfTheDynamicLoader) {
 TEST(LoadTest, RefusesAnEntryThatReturnsNoTableOrThrows) {
   EXPECT_EQ(refusal("null_table.so"),
             refused("null_table.so",
-                    "its entry cage_module_v0 returned no table, which means that it does not work with this host "
-                    "(module ABI 0.3): install a build for this version"));
+                    "its entry cage_module_v1 returned no table, which means that it does not work with this host "
+                    "(module ABI 1.0): install a build for this version"));
   EXPECT_EQ(refusal("throwing_entry.so"),
-            refused("throwing_entry.so", "its entry cage_module_v0 threw an exception, none may leave a module [R9]"));
+            refused("throwing_entry.so", "its entry cage_module_v1 threw an exception, none may leave a module [R9]"));
 }
 
 TEST(LoadTest, TwoModulesWithTheSameClassHaveTablesOfTheirOwn) {
@@ -139,7 +139,7 @@ TEST(LoadTest, TwoModulesWithTheSameClassHaveTablesOfTheirOwn) {
 TEST(LoadTest, RefusesATableOrAFunctionThatLiesInAnotherObject) {
   const std::string remedy =
       " does not lie in the file, perhaps in another module that exports the same name: define it in the module, and "
-      "export cage_module_v0 alone (-fvisibility=hidden, module.map) [R1]";
+      "export cage_module_v1 alone (-fvisibility=hidden, module.map) [R1]";
   EXPECT_TRUE(load_test_module("shared_table_one.so"));
   EXPECT_EQ(refusal("shared_table_two.so"), refused("shared_table_two.so", "its table" + remedy));
   EXPECT_EQ(refusal("foreign_function.so"), refused("foreign_function.so", "its destroy" + remedy));
@@ -183,13 +183,11 @@ TEST_F(TableTest, RefusesAnImpossibleSize) {
   }
 }
 
-TEST_F(TableTest, FillsAShorterTableWithZeros) {
-  table.extension = [](const char*) -> const void* { return nullptr; };
+TEST_F(TableTest, RefusesATableSmallerThanThatOfTheFirstVersion) {
   table.struct_size = offsetof(cage_module, extension);
-  const auto read = read_table(&table);
-  ASSERT_TRUE(read);
-  EXPECT_EQ(read->extension, nullptr);
-  EXPECT_EQ(read->destroy, table.destroy);
+  EXPECT_EQ(refusal(),
+            "its table says struct_size 208, expected 216, as in module ABI 1.0, to 4096: set .struct_size = "
+            "sizeof(cage_module) [R2]");
 }
 
 TEST_F(TableTest, IgnoresTheExtraMembersOfALongerTable) {
@@ -205,13 +203,13 @@ TEST_F(TableTest, IgnoresTheExtraMembersOfALongerTable) {
 TEST_F(TableTest, RefusesATableThatNeedsANewerHost) {
   table.abi_minor = table.min_host_minor = 9;
   EXPECT_EQ(refusal(),
-            "it needs a host with module ABI 0.9 or later and this one has 0.3: upgrade Cardcage, or install an older "
+            "it needs a host with module ABI 1.9 or later and this one has 1.0: upgrade Cardcage, or install an older "
             "build of the module");
 }
 
 TEST_F(TableTest, RefusesMinorsThatContradictEachOther) {
-  table.abi_minor = 0;
-  EXPECT_EQ(refusal(), "its table says abi_minor 0 and min_host_minor 0: set .abi_minor = CAGE_ABI_MINOR");
+  table.min_host_minor = 9;
+  EXPECT_EQ(refusal(), "its table says abi_minor 0 and min_host_minor 9: set .abi_minor = CAGE_ABI_MINOR");
 }
 
 TEST_F(TableTest, NamesAMissingFunction) {

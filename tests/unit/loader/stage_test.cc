@@ -41,7 +41,7 @@ TEST_F(StageTest, CopiesAndHashesAGoodModuleIntoASealedImage) {
   ASSERT_TRUE(staged) << staged.error().message;
   EXPECT_EQ(staged->path, folder / "x.so");
   EXPECT_EQ(staged->sha256.size(), 64u);
-  EXPECT_THAT(staged->elf.entries, ::testing::ElementsAre("cage_module_v0"));
+  EXPECT_THAT(staged->elf.entries, ::testing::ElementsAre("cage_module_v1"));
   EXPECT_EQ(::fcntl(staged->image.get(), F_GET_SEALS), F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
   EXPECT_LT(::write(staged->image.get(), "x", 1), 0);
 }
@@ -232,7 +232,7 @@ TEST_F(StageTest, RefusesASharedObjectThatIsNotAModule) {
       refusal("n.so"),
       (Error{Code::kFailedPrecondition,
              "module file '" + at("n.so") +
-                 "' is refused: it does not export cage_module_v0: either it is not a Cardcage module, or its build "
+                 "' is refused: it does not export cage_module_v1: either it is not a Cardcage module, or its build "
                  "hides the symbol (mark it with CAGE_EXPORT and list it in the version script)"}));
 }
 
@@ -241,8 +241,8 @@ TEST_F(StageTest, NamesTheMajorThatAModuleIsBuiltFor) {
   EXPECT_EQ(refusal("o.so"),
             (Error{Code::kFailedPrecondition,
                    "module file '" + at("o.so") +
-                       "' is refused: it is built for module ABI major 7 and this host has major 0: install a build of "
-                       "the module for major 0, or a Cardcage that has its major"}));
+                       "' is refused: it is built for module ABI major 7 and this host has major 1: install a build of "
+                       "the module for major 1, or a Cardcage that has its major"}));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Modules that were built for 0.3 of the ABI, with all of its additions (tests/abi/kept).
+// Modules that were built for 0.3 and 1.0 of the ABI and use what the host offers (tests/abi/kept).
 #include "host/config/params.h"
 #include "host/core/file.h"
 #include "host/services/services.h"
@@ -70,7 +70,8 @@ class KeptNodeScenarios : public ModuleFixture, public ::testing::WithParamInter
 
 INSTANTIATE_TEST_SUITE_P(Kept, KeptNodeScenarios,
                          ::testing::Combine(::testing::Values(Isolation::kInProcess, Isolation::kProcess),
-                                            ::testing::Values("0.3/card_c.so", "0.3/card_cc.so")),
+                                            ::testing::Values("0.3/card_c.so", "0.3/card_cc.so", "0.3/card_rs.so",
+                                                              "1.0/node_c.so", "1.0/node_cc.so", "1.0/node_rs.so")),
                          [](const auto& about) {
                            std::string name =
                                ::testing::PrintToString(std::get<0>(about.param)) + std::get<1>(about.param);

@@ -1,4 +1,4 @@
-// Modules that were built for earlier versions of the ABI, as vendors shipped them (tests/abi/kept).
+// Modules that were built for 1.0 of the ABI, as vendors shipped them (tests/abi/kept).
 #include "host/config/params.h"
 #include "tests/fakes/built_files.h"
 #include "tests/unit/module/scenario_fixture.h"
@@ -39,7 +39,7 @@ class KeptScenarios : public ModuleFixture, public ::testing::WithParamInterface
 
 INSTANTIATE_TEST_SUITE_P(Kept, KeptScenarios,
                          ::testing::Combine(::testing::Values(Isolation::kInProcess, Isolation::kProcess),
-                                            ::testing::Values("0.2/card_c.so", "0.2/card_cc.so")),
+                                            ::testing::Values("1.0/card_c.so", "1.0/card_cc.so")),
                          [](const auto& about) {
                            std::string name =
                                ::testing::PrintToString(std::get<0>(about.param)) + std::get<1>(about.param);

@@ -88,10 +88,6 @@ TEST_P(ParamsScenarios, ASchemaThatContradictsItselfIsRefused) {
   EXPECT_THAT(contradicting.error().message,
               HasSubstr("contradicting_schema.so' is refused: its table: entry 0 of schemas: 'CardConfig': fields: "
                         "'sharing' is a value and, for 'sharing.strategy', an object: rename one of them"));
-  const auto both = load(config("params_and_schemas.so"));
-  ASSERT_FALSE(both);
-  EXPECT_THAT(both.error().message,
-              HasSubstr("its table: it has both params and schemas: make the params one of the schemas [R19]"));
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ TEST_F(CatalogueSinkTest, KeepsEntriesInTheirOrder) {
   described.attrs = &part;
   described.attr_count = 1;
   EXPECT_EQ(add(described), CAGE_OK);
-  EXPECT_EQ(add(entry("aes", CAGE_ENTRY_REFUSED)), CAGE_OK);
+  EXPECT_EQ(add(entry("aes", CAGE_CATALOGUE_REFUSED)), CAGE_OK);
   const Catalogue collected = sink.finish();
   EXPECT_THAT(
       collected.entries,
@@ -107,9 +107,9 @@ TEST_F(CatalogueSinkTest, RepairsAndCutsDetails) {
 }
 
 TEST_F(CatalogueSinkTest, ANameThatClaimsCanUseIsThereOnce) {
-  EXPECT_EQ(add(entry("aes", CAGE_ENTRY_REFUSED)), CAGE_OK);
+  EXPECT_EQ(add(entry("aes", CAGE_CATALOGUE_REFUSED)), CAGE_OK);
   EXPECT_EQ(add(entry("aes")), CAGE_OK);
-  EXPECT_EQ(add(entry("aes", CAGE_ENTRY_REFUSED)), CAGE_OK);
+  EXPECT_EQ(add(entry("aes", CAGE_CATALOGUE_REFUSED)), CAGE_OK);
   cage_catalogue_entry other = entry("aes");
   other.kind = text("firmware");
   EXPECT_EQ(add(other), CAGE_OK);

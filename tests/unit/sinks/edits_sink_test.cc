@@ -66,7 +66,7 @@ class EditsSinkTest : public ::testing::Test {
 };
 
 TEST_F(EditsSinkTest, WritesTheJournalAtOnce) {
-  const auto* const family = static_cast<const cage_journal*>(table->extension(table, CAGE_EDITS_JOURNAL));
+  const auto* const family = static_cast<const cage_edits_journal*>(table->extension(table, CAGE_EDITS_JOURNAL));
   ASSERT_NE(family, nullptr);
   EXPECT_EQ(table->extension(table, "cage.edits.journal/9"), nullptr);
   EXPECT_EQ(family->write(table, {"a\0b", 3}), CAGE_OK);
@@ -76,14 +76,14 @@ TEST_F(EditsSinkTest, WritesTheJournalAtOnce) {
 }
 
 TEST_F(EditsSinkTest, AJournalThatIsNotKeptFailsThePrepare) {
-  const auto* const family = static_cast<const cage_journal*>(table->extension(table, CAGE_EDITS_JOURNAL));
+  const auto* const family = static_cast<const cage_edits_journal*>(table->extension(table, CAGE_EDITS_JOURNAL));
   journal_kept = fail(Code::kResourceExhausted, "no space is left on run_dir");
   EXPECT_EQ(family->write(table, {"x", 1}), CAGE_RESOURCE_EXHAUSTED);
   EXPECT_EQ(sink.finish().error().message, "its journal is not kept: no space is left on run_dir");
 }
 
 TEST_F(EditsSinkTest, RefusesAJournalThatIsTooLarge) {
-  const auto* const family = static_cast<const cage_journal*>(table->extension(table, CAGE_EDITS_JOURNAL));
+  const auto* const family = static_cast<const cage_edits_journal*>(table->extension(table, CAGE_EDITS_JOURNAL));
   const std::string large(kMaxState + 1, 'x');
   EXPECT_EQ(family->write(table, {large.data(), large.size()}), CAGE_INVALID_ARGUMENT);
   EXPECT_EQ(family->write(table, {nullptr, 1}), CAGE_INVALID_ARGUMENT);

@@ -17,8 +17,8 @@ class StatementsTest : public ::testing::Test {
   StatementsTest() { reopen(); }
   void reopen() {
     table = sink.open(5, 2);
-    status = static_cast<const cage_device_status*>(table->extension(table, CAGE_EDITS_STATUS));
-    metadata = static_cast<const cage_device_metadata*>(table->extension(table, CAGE_EDITS_METADATA));
+    status = static_cast<const cage_edits_status*>(table->extension(table, CAGE_EDITS_STATUS));
+    metadata = static_cast<const cage_edits_metadata*>(table->extension(table, CAGE_EDITS_METADATA));
   }
   static cage_condition ready(std::string_view reason = "Linked") {
     return {.struct_size = sizeof(cage_condition),
@@ -50,8 +50,8 @@ class StatementsTest : public ::testing::Test {
   Asks asks{{}};
   EditsSink sink{"m", asks};
   cage_edits* table = nullptr;
-  const cage_device_status* status = nullptr;
-  const cage_device_metadata* metadata = nullptr;
+  const cage_edits_status* status = nullptr;
+  const cage_edits_metadata* metadata = nullptr;
 };
 
 TEST_F(StatementsTest, ADeviceHasConditionsDataNetworkAndADescription) {

@@ -197,7 +197,7 @@ TEST(WireTest, AnIdentityWithItsDeclarations) {
   identity.id = "com.example.x";
   identity.version = "1.0.0";
   identity.vendor = "Example";
-  identity.abi_minor = 2;
+  identity.abi = {0, 3};
   identity.state_version = 7;
   identity.process_only = identity.no_prepare = identity.has_check = true;
   identity.families.add(Family::kPreferred);

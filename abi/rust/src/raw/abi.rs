@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Made from the headers by `tests/abi/rust_bindings.py --update`.
 
-pub const CAGE_ABI_MAJOR: u32 = 0;
-pub const CAGE_ABI_MINOR: u32 = 3;
+pub const CAGE_ABI_MAJOR: u32 = 1;
+pub const CAGE_ABI_MINOR: u32 = 0;
 pub const CAGE_MAGIC: u32 = 1162297667;
-pub const CAGE_ENTRY: &str = "cage_module_v0";
-pub const CAGE_SNAPSHOT_BINDING: &str = "cage.snapshot.binding/1";
+pub const CAGE_ENTRY: &str = "cage_module_v1";
 pub const CAGE_EXT_BIND: &str = "cage.bind/1";
+pub const CAGE_SNAPSHOT_BINDING: &str = "cage.snapshot.binding/1";
 pub const CAGE_EXT_CATALOGUE: &str = "cage.catalogue/1";
 pub const CAGE_EXT_CONFIGURE: &str = "cage.configure/1";
 pub const CAGE_SNAPSHOT_COUNTERS: &str = "cage.snapshot.counters/1";
@@ -57,6 +57,7 @@ pub const CAGE_UNIMPLEMENTED: cage_status = 12;
 pub const CAGE_INTERNAL: cage_status = 13;
 pub const CAGE_UNAVAILABLE: cage_status = 14;
 pub const CAGE_DATA_LOSS: cage_status = 15;
+pub const CAGE_UNAUTHENTICATED: cage_status = 16;
 pub const CAGE_ATTR_INT: u32 = 1;
 pub const CAGE_ATTR_BOOL: u32 = 2;
 pub const CAGE_ATTR_STRING: u32 = 3;
@@ -116,6 +117,7 @@ pub struct cage_option {
 }
 pub const CAGE_SCHEMA_WHOLE: u32 = 1;
 pub const CAGE_SCHEMA_DEFAULT: u32 = 2;
+pub const CAGE_SCHEMA_RAW: u32 = 4;
 #[repr(C)]
 #[derive(Copy, Clone)]
 pub struct cage_params_schema {
@@ -438,11 +440,15 @@ pub struct cage_module {
     pub version: cage_str,
     pub vendor: cage_str,
     pub options: *const *const cage_option,
+    pub schemas: *const *const cage_params_schema,
+    pub causes: *const *const cage_cause,
+    pub needs: *const cage_str,
     pub option_count: u32,
-    pub param_count: u32,
-    pub params: *const *const cage_option,
-    pub params_api_version: cage_str,
-    pub params_kind: cage_str,
+    pub schema_count: u32,
+    pub cause_count: u32,
+    pub need_count: u32,
+    pub claim_call_limit_s: u32,
+    pub reserved: u32,
     pub create: ::std::option::Option<
         unsafe extern "C" fn(
             arg1: *const cage_call,
@@ -479,15 +485,9 @@ pub struct cage_module {
     pub destroy: ::std::option::Option<unsafe extern "C" fn(arg1: *mut cage_instance)>,
     pub extension:
         ::std::option::Option<unsafe extern "C" fn(id: *const std::os::raw::c_char) -> *const std::os::raw::c_void>,
-    pub schemas: *const *const cage_params_schema,
-    pub schema_count: u32,
-    pub claim_call_limit_s: u32,
-    pub causes: *const *const cage_cause,
-    pub cause_count: u32,
-    pub reserved: u32,
 }
 extern "C" {
-    pub fn cage_module_v0(host_minor: u32) -> *const cage_module;
+    pub fn cage_module_v1(host_minor: u32) -> *const cage_module;
 }
 pub const CAGE_CONDITION_FALSE: u32 = 0;
 pub const CAGE_CONDITION_TRUE: u32 = 1;
@@ -500,26 +500,6 @@ pub struct cage_condition {
     pub type_: cage_str,
     pub reason: cage_str,
     pub message: cage_str,
-}
-pub const CAGE_BINDING_TO_NODE: u32 = 1;
-#[repr(C)]
-#[derive(Copy, Clone)]
-pub struct cage_binding {
-    pub struct_size: u32,
-    pub flags: u32,
-    pub conditions: *const cage_str,
-    pub failures: *const cage_str,
-    pub condition_count: u32,
-    pub failure_count: u32,
-}
-#[repr(C)]
-#[derive(Copy, Clone)]
-pub struct cage_snapshot_binding {
-    pub struct_size: u32,
-    pub reserved: u32,
-    pub set: ::std::option::Option<
-        unsafe extern "C" fn(arg1: *mut cage_snapshot, device_id: cage_str, arg2: *const cage_binding) -> cage_status,
-    >,
 }
 #[repr(C)]
 #[derive(Copy, Clone)]
@@ -545,7 +525,27 @@ pub struct cage_bind {
         ) -> cage_status,
     >,
 }
-pub const CAGE_ENTRY_REFUSED: u32 = 1;
+pub const CAGE_BINDING_TO_NODE: u32 = 1;
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct cage_binding {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub conditions: *const cage_str,
+    pub failures: *const cage_str,
+    pub condition_count: u32,
+    pub failure_count: u32,
+}
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct cage_snapshot_binding {
+    pub struct_size: u32,
+    pub reserved: u32,
+    pub set: ::std::option::Option<
+        unsafe extern "C" fn(arg1: *mut cage_snapshot, device_id: cage_str, arg2: *const cage_binding) -> cage_status,
+    >,
+}
+pub const CAGE_CATALOGUE_REFUSED: u32 = 1;
 #[repr(C)]
 #[derive(Copy, Clone)]
 pub struct cage_catalogue_entry {
@@ -660,7 +660,7 @@ pub struct cage_exec {
 }
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct cage_journal {
+pub struct cage_edits_journal {
     pub struct_size: u32,
     pub reserved: u32,
     pub write: ::std::option::Option<unsafe extern "C" fn(arg1: *mut cage_edits, blob: cage_bytes) -> cage_status>,
@@ -690,7 +690,7 @@ pub struct cage_labels {
 }
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct cage_device_metadata {
+pub struct cage_edits_metadata {
     pub struct_size: u32,
     pub reserved: u32,
     pub describe: ::std::option::Option<
@@ -914,7 +914,7 @@ pub struct cage_network_data {
 }
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct cage_device_status {
+pub struct cage_edits_status {
     pub struct_size: u32,
     pub reserved: u32,
     pub condition: ::std::option::Option<

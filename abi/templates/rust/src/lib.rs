@@ -4,7 +4,7 @@
 
 use cardcage::{
     Call, Cause, Choice, Claim, Declared, Device, DeviceAction, DeviceNode, Edits, Error, Health, Host, Module, Result,
-    Snapshot, Status, Values,
+    Schema, Snapshot, Status, Values,
 };
 use std::fs;
 use std::path::PathBuf;
@@ -15,6 +15,7 @@ struct Cards {
 }
 
 const MODES: &[Choice] = &[Choice::new("fast"), Choice::new("quiet")];
+const FIELDS: &[&Declared] = &[&Declared::text("mode", "fast", "how the fans run").one_of(MODES)];
 
 impl Module for Cards {
     const ID: &'static str = "com.example.@NAME@";
@@ -22,10 +23,8 @@ impl Module for Cards {
     const VENDOR: &'static str = "Example";
     const OPTIONS: &'static [&'static Declared] =
         &[&Declared::text("device_dir", "/run/@NAME@", "a folder with a file for each card")];
-    const PARAMS: &'static [&'static Declared] = &[&Declared::text("mode", "fast", "how the fans run").one_of(MODES)];
+    const SCHEMAS: &'static [&'static Schema] = &[&Schema::new("@NAME@.example.com/v1", "CardConfig", FIELDS)];
     const CAUSES: &'static [&'static Cause] = &[&Cause::new("Fault", "what the card says of itself")];
-    const PARAMS_API_VERSION: &'static str = "@NAME@.example.com/v1";
-    const PARAMS_KIND: &'static str = "CardConfig";
     const CHECK: Option<DeviceAction<Self>> = Some(Self::check);
 
     fn create(_: &Call, host: Host, options: &Values) -> Result<Self> {
