@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sizes and offsets of module ABI 1.0, asserted in every build of a module and of the host: a
- * compiler that lays structs out in another way, or an option such as -fpack-struct, fails here and
+ * header that someone has edited, or a target that lays structs out in another way, fails here and
  * not on a node. Structs may grow at their end [R2], leaf types may not; drafts are left out. Made
  * once by `tests/abi/layout.py --freeze`; later minors never change it. */
 #ifndef CARDCAGE_LAYOUT_H_

@@ -64,6 +64,11 @@ std::string advice_for(std::string_view text, const ElfFacts& elf) {
   if (says("static TLS"))
     return " (the module or a library of it was built for start-up loading: "
            "rebuild it with -ftls-model=global-dynamic, or set isolation = \"process\")";
+  if (says("version `GLIBCXX") || says("version `CXXABI"))
+    return fmt::format(
+        " (the module was built with a newer libstdc++, whose {} this system lacks: build it on the oldest system that "
+        "must run it, or link it with -static-libstdc++)",
+        between(text, "version `", "'"));
   if (says("version `"))
     return fmt::format(" (the module was built on a newer system than this one: build it where {} is not needed)",
                        between(text, "version `", "'"));

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Compares the layout of the C headers in abi/cardcage with the golden file and names the rule that a difference breaks.
 
-layout.py [--update]: covers every size, offset, member type, constant and signature, as clang sees them on LP64.
+layout.py [--update | aarch64]: covers every size, offset, member type, constant and signature, as clang sees them on
+this machine or on AArch64.
 layout.py --freeze: writes abi/cardcage/layout.h, once for each major.
 """
 
@@ -22,7 +23,7 @@ PLACE = re.compile(r"\(unnamed at [^)]*\)")
 
 LAYOUT_HEAD = """/* SPDX-License-Identifier: Apache-2.0 */
 /* The sizes and offsets of module ABI 1.0, asserted in every build of a module and of the host: a
- * compiler that lays structs out in another way, or an option such as -fpack-struct, fails here and
+ * header that someone has edited, or a target that lays structs out in another way, fails here and
  * not on a node. Structs may grow at their end [R2], leaf types may not; drafts are left out. Made
  * once by `tests/abi/layout.py --freeze`; later minors never change it. */
 #ifndef CARDCAGE_LAYOUT_H_
@@ -43,7 +44,8 @@ LAYOUT_END = """
 
 
 def clang(language, *arguments):
-    command = ["clang-19", "-x", language, "-fsyntax-only", "-Wno-everything", *arguments, HEADER]
+    target = ["--target=aarch64-linux-gnu", "-ffreestanding"] if sys.argv[1:] == ["aarch64"] else []
+    command = ["clang-19", "-x", language, "-fsyntax-only", "-Wno-everything", *target, *arguments, HEADER]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 

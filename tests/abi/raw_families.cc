@@ -13,7 +13,7 @@ namespace {
 
 // The text of a command: "tool -q all | A=b | 1500 ms".
 std::string text_of(const cage_command& command) {
-  EXPECT_EQ(command.struct_size, sizeof(cage_command));
+  expect_size(command);
   std::string text = owned(command.program);
   for (std::uint32_t i = 0; i < command.arg_count; ++i) text += " " + owned(command.args[i]);
   for (std::uint32_t i = 0; i < command.env_count; ++i) text += " | " + owned(command.env[i]);
@@ -76,13 +76,13 @@ const cage_poll kPoll = {
 const cage_write kWrite = {
     sizeof(cage_write), 0,
     [](const cage_host* self, const cage_call* call, const cage_file_write* write) {
-      EXPECT_EQ(write->struct_size, sizeof(cage_file_write));
+      expect_size(*write);
       const std::string data(static_cast<const char*>(write->data.data), write->data.size);
       return note_access(self, call, write->device_id,
                          fmt::format("{} = {} within {} ms", owned(write->path), data, write->timeout_ms));
     },
     [](const cage_host* self, const cage_call* call, const cage_ioctl* ioctl) {
-      EXPECT_EQ(ioctl->struct_size, sizeof(cage_ioctl));
+      expect_size(*ioctl);
       ++*static_cast<unsigned char*>(ioctl->argument);
       return note_access(self, call, ioctl->device_id,
                          fmt::format("{} {:#x} of {} bytes, {} from {} at {}, {}, flags {}", owned(ioctl->path),

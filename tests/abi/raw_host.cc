@@ -48,7 +48,7 @@ Call::Call(std::chrono::nanoseconds time) : cancel_fd_(::eventfd(0, EFD_CLOEXEC 
 void Call::cancel() { ASSERT_EQ(::eventfd_write(cancel_fd_.get(), 1), 0); }
 
 ReportedHealth reported(const cage_health& health) {
-  EXPECT_EQ(health.struct_size, sizeof(cage_health));
+  expect_size(health);
   return {health.state,
           owned(health.reason),
           owned(health.message),
@@ -140,7 +140,7 @@ std::string amount_text(const cage_quantity& amount) {
 }
 
 std::string policy_text(const cage_request_policy& policy) {
-  EXPECT_EQ(policy.struct_size, sizeof policy);
+  expect_size(policy);
   std::string text = amount_text(*policy.default_amount);
   std::vector<std::string> values;
   for (std::uint32_t i = 0; i < policy.value_count; ++i) values.push_back(amount_text(policy.values[i]));
@@ -161,7 +161,7 @@ const cage_snapshot_policy kPolicy = {
 
 const cage_snapshot_binding kBinding = {
     sizeof(cage_snapshot_binding), 0, [](cage_snapshot* self, cage_str device, const cage_binding* binding) {
-      EXPECT_EQ(binding->struct_size, sizeof *binding);
+      expect_size(*binding);
       const auto joined = [](const cage_str* types, std::uint32_t count) {
         EXPECT_GE(count, 1U);
         EXPECT_LE(count, 4U);
@@ -217,7 +217,7 @@ BindSink::BindSink() {
   sink_.struct_size = sizeof sink_;
   sink_.host_data = this;
   sink_.condition = [](cage_bind_sink* self, std::int32_t index, const cage_condition* given) {
-    EXPECT_EQ(given->struct_size, sizeof *given);
+    expect_size(*given);
     EXPECT_GT(given->reason.size, 0U);
     EXPECT_LE(given->status, std::uint32_t{CAGE_CONDITION_UNKNOWN});
     constexpr std::string_view kStatus[] = {"false", "true", "unknown"};
@@ -231,7 +231,7 @@ BindSink::BindSink() {
 }
 
 cage_status Snapshot::take(cage_snapshot* self, const cage_device* device) {
-  EXPECT_EQ(device->struct_size, sizeof(cage_device));
+  expect_size(*device);
   FoundDevice found;
   found.kind = owned(device->kind);
   found.name = owned(device->name);
@@ -262,7 +262,7 @@ const cage_edits_journal kJournal = {
 const cage_edits_status kStatus = {
     sizeof(cage_edits_status), 0,
     [](cage_edits* edits, std::int32_t alloc, const cage_condition* condition) {
-      EXPECT_EQ(condition->struct_size, sizeof *condition);
+      expect_size(*condition);
       return static_cast<Edits*>(edits->host_data)
           ->add(alloc, fmt::format("condition {}={} {}: {}", owned(condition->type), condition->status,
                                    owned(condition->reason), owned(condition->message)));
@@ -271,7 +271,7 @@ const cage_edits_status kStatus = {
       return static_cast<Edits*>(edits->host_data)->add(alloc, "data " + owned(json));
     },
     [](cage_edits* edits, std::int32_t alloc, const cage_network_data* network) {
-      EXPECT_EQ(network->struct_size, sizeof *network);
+      expect_size(*network);
       std::vector<std::string> ips;
       for (std::uint32_t i = 0; i < network->ip_count; ++i) ips.push_back(owned(network->ips[i]));
       return static_cast<Edits*>(edits->host_data)
@@ -307,23 +307,23 @@ Edits::Edits() {
     return self(edits).add(alloc, fmt::format("env {}={}", owned(key), owned(value)));
   };
   edits_.device_node = [](cage_edits* edits, std::int32_t alloc, const cage_device_node* node) {
-    EXPECT_EQ(node->struct_size, sizeof *node);
+    expect_size(*node);
     return self(edits).add(
         alloc, fmt::format("node {} <- {} {}", owned(node->path), owned(node->host_path), owned(node->permissions)));
   };
   edits_.mount = [](cage_edits* edits, std::int32_t alloc, const cage_mount* mount) {
-    EXPECT_EQ(mount->struct_size, sizeof *mount);
+    expect_size(*mount);
     std::vector<std::string> options;
     for (std::uint32_t i = 0; i < mount->option_count; ++i) options.push_back(owned(mount->options[i]));
     return self(edits).add(alloc, fmt::format("mount {} -> {} {}", owned(mount->host_path),
                                               owned(mount->container_path), fmt::join(options, ",")));
   };
   edits_.hook = [](cage_edits* edits, std::int32_t alloc, const cage_hook* hook) {
-    EXPECT_EQ(hook->struct_size, sizeof *hook);
+    expect_size(*hook);
     return self(edits).add(alloc, fmt::format("hook {} {}", owned(hook->name), owned(hook->path)));
   };
   edits_.net_device = [](cage_edits* edits, std::int32_t alloc, const cage_net_device* device) {
-    EXPECT_EQ(device->struct_size, sizeof *device);
+    expect_size(*device);
     return self(edits).add(alloc, fmt::format("net {} as {}", owned(device->host_interface), owned(device->name)));
   };
   edits_.group = [](cage_edits* edits, std::int32_t alloc, std::uint32_t gid) {

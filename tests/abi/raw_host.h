@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cardcage/module.h>
+#include <gtest/gtest.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -20,6 +21,12 @@
 #include "host/core/unique_fd.h"
 
 namespace cardcage::raw {
+
+// A module of a later version passes larger structs.
+template <class T>
+void expect_size(const T& given) {
+  EXPECT_GE(given.struct_size, sizeof(T));
+}
 
 inline std::string_view view(cage_str text) { return {text.data, text.size}; }
 inline cage_str str(std::string_view text) { return {text.data(), text.size()}; }

@@ -35,7 +35,7 @@ Value default_of(const cage_option& option) {
 Values::Values(const cage_option* const* declared, std::uint32_t count, std::map<std::string, Value> given) {
   for (std::uint32_t i = 0; i < count; ++i) {
     const cage_option& option = *declared[i];
-    EXPECT_EQ(option.struct_size, sizeof(cage_option));
+    expect_size(option);
     EXPECT_TRUE(std::regex_match(owned(option.name), kOptionName)) << owned(option.name);
     EXPECT_FALSE(owned(option.help).empty()) << owned(option.name);
     entries_[owned(option.name)].value = default_of(option);
@@ -86,7 +86,7 @@ Values::Values(const cage_option* const* declared, std::uint32_t count, std::map
 
 Values::Values(const cage_params_schema& schema, std::map<std::string, Value> given)
     : Values(schema.fields, schema.field_count, std::move(given)) {
-  EXPECT_EQ(schema.struct_size, sizeof schema);
+  expect_size(schema);
   values_.params_kind = schema.kind;
   values_.source = [](const cage_values* self, const char* name) {
     return std::int32_t{find(self, name).given ? int{CAGE_PARAMS_CLAIM} : -1};

@@ -11,4 +11,4 @@ static const cage_params_schema schema = {.struct_size = sizeof schema,
                                           .fields = fields};
 static const cage_params_schema* const schemas[] = {&schema};
 static const cage_module table = {BASE_TABLE, .schemas = schemas, .schema_count = 1};
-const cage_module* cage_module_v1(uint32_t host_minor) { return host_minor > 0 ? &table : NULL; }
+const cage_module* cage_module_v1(uint32_t host_minor) { return table.min_host_minor <= host_minor ? &table : NULL; }

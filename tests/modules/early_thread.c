@@ -13,4 +13,4 @@ __attribute__((constructor)) static void start_early(void) {
   pthread_create(&thread, NULL, run_thread, NULL);
 }
 static const cage_module table = {BASE_TABLE};
-const cage_module* cage_module_v1(uint32_t host_minor) { return host_minor > 0 ? &table : NULL; }
+const cage_module* cage_module_v1(uint32_t host_minor) { return table.min_host_minor <= host_minor ? &table : NULL; }

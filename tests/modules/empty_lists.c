@@ -19,4 +19,4 @@ static const void* extension(const char* id) {
 }
 static const cage_module table = {BASE_TABLE,         .options = NOWHERE, .needs = NOWHERE, .extension = extension,
                                   .schemas = NOWHERE, .causes = NOWHERE};
-const cage_module* cage_module_v1(uint32_t host_minor) { return host_minor > 0 ? &table : NULL; }
+const cage_module* cage_module_v1(uint32_t host_minor) { return table.min_host_minor <= host_minor ? &table : NULL; }

@@ -12,4 +12,4 @@ static const cage_reconcile reconcile = {
 static const void* extension(const char* id) { return strcmp(id, CAGE_EXT_RECONCILE) == 0 ? &reconcile : NULL; }
 
 static const cage_module table = {BASE_TABLE, .extension = extension};
-const cage_module* cage_module_v1(uint32_t host_minor) { return host_minor > 0 ? &table : NULL; }
+const cage_module* cage_module_v1(uint32_t host_minor) { return table.min_host_minor <= host_minor ? &table : NULL; }

@@ -406,4 +406,4 @@ static const cage_module table = {.magic = CAGE_MAGIC,
                                   .schema_count = LENGTH(schemas),
                                   .causes = causes,
                                   .cause_count = LENGTH(causes)};
-const cage_module* cage_module_v1(uint32_t host_minor) { return host_minor > 0 ? &table : NULL; }
+const cage_module* cage_module_v1(uint32_t host_minor) { return table.min_host_minor <= host_minor ? &table : NULL; }

@@ -458,4 +458,4 @@ static const cage_module table = {.magic = CAGE_MAGIC,
                                   .stop = stop,
                                   .destroy = base_destroy,
                                   .extension = extension};
-const cage_module* cage_module_v1(uint32_t host_minor) { return host_minor > 0 ? &table : NULL; }
+const cage_module* cage_module_v1(uint32_t host_minor) { return table.min_host_minor <= host_minor ? &table : NULL; }

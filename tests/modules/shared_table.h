@@ -10,4 +10,6 @@ __asm__(
     ".size shared_table, 8\n");
 extern CAGE_EXPORT const cage_module shared_table;
 
-const cage_module* cage_module_v1(uint32_t host_minor) { return host_minor > 0 ? &shared_table : NULL; }
+const cage_module* cage_module_v1(uint32_t host_minor) {
+  return shared_table.min_host_minor <= host_minor ? &shared_table : NULL;
+}

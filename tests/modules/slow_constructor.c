@@ -22,4 +22,4 @@ __attribute__((constructor)) static void hang(void) {
   touch(release, "left");
 }
 static const cage_module table = {BASE_TABLE};
-const cage_module* cage_module_v1(uint32_t host_minor) { return host_minor > 0 ? &table : NULL; }
+const cage_module* cage_module_v1(uint32_t host_minor) { return table.min_host_minor <= host_minor ? &table : NULL; }

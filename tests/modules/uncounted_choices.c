@@ -8,4 +8,4 @@ static const cage_option mode = {.struct_size = sizeof mode,
                                  .choices = modes};
 static const cage_option* const options[] = {&mode};
 static const cage_module table = {BASE_TABLE, .options = options, .option_count = 1};
-const cage_module* cage_module_v1(uint32_t host_minor) { return host_minor > 0 ? &table : NULL; }
+const cage_module* cage_module_v1(uint32_t host_minor) { return table.min_host_minor <= host_minor ? &table : NULL; }

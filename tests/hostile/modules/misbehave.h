@@ -15,6 +15,6 @@ UNUSED static void report_text(const char* what) {
 
 #define MODULE_WITH(...)                                      \
   static const cage_module table = {BASE_TABLE, __VA_ARGS__}; \
-  const cage_module* cage_module_v1(uint32_t host_minor) { return host_minor > 0 ? &table : NULL; }
+  const cage_module* cage_module_v1(uint32_t host_minor) { return table.min_host_minor <= host_minor ? &table : NULL; }
 
 #endif

@@ -116,6 +116,14 @@ TEST(LoadTest, AdvisesOnOtherErrorsOfTheDynamicLoader) {
   EXPECT_EQ(advice_for("something new", {}), "");
 }
 
+TEST(LoadTest, NamesTheVersionOfLibstdcxxThatAModuleNeeds) {
+  EXPECT_THAT(
+      refusal("newer_libstdcxx.so"),
+      HasSubstr("version `GLIBCXX_9.9.9' not found (required by newer_libstdcxx.so) (the module was built with a "
+                "newer libstdc++, whose GLIBCXX_9.9.9 this system lacks: build it on the oldest system that must "
+                "run it, or link it with -static-libstdc++)"));
+}
+
 TEST(LoadTest, RefusesAnEntryThatReturnsNoTableOrThrows) {
   EXPECT_EQ(refusal("null_table.so"),
             refused("null_table.so",
