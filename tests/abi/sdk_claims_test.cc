@@ -15,7 +15,7 @@ TEST_P(SdkClaims, PreStartReachesTheModuleAndAnExceptionFailsIt) {
   Instance instance(everything(), with());
   const Claim claim("u-1", {{.device = "whole"}}, "saved", 7);
   const auto* family = static_cast<const cage_pre_start*>(everything()->extension(CAGE_EXT_PRE_START));
-  ASSERT_EQ(family->struct_size, sizeof *family);
+  expect_size(*family);
   const Call call;
   EXPECT_EQ(family->pre_start(instance.get(), call.get(), claim.get()), CAGE_OK) << call.explanation;
   EXPECT_THAT(instance.host.logs, Contains("about to start whole of u-1 with saved"));
@@ -28,7 +28,7 @@ TEST_P(SdkClaims, AttachAndDetachGetThePod) {
   Instance instance(everything(), with());
   const Claim claim("u-1", {{.device = "whole"}}, "saved", 7);
   const auto* family = static_cast<const cage_sandbox*>(everything()->extension(CAGE_EXT_SANDBOX));
-  ASSERT_EQ(family->struct_size, sizeof *family);
+  expect_size(*family);
   const cage_pod pod{.struct_size = sizeof pod,
                      .network_namespace = 41,
                      .route_socket = 42,
@@ -51,7 +51,7 @@ TEST_P(SdkClaims, AResetReachesTheModule) {
   Instance instance(everything(), with());
   const auto* family = static_cast<const cage_reset*>(everything()->extension(CAGE_EXT_RESET));
   ASSERT_NE(family, nullptr);
-  ASSERT_EQ(family->struct_size, sizeof *family);
+  expect_size(*family);
   const Call call;
   EXPECT_EQ(family->reset(instance.get(), call.get(), CAGE_LIT("whole")), CAGE_OK) << call.explanation;
   EXPECT_THAT(instance.host.healths,
@@ -66,7 +66,7 @@ TEST_P(SdkClaims, ConditionsOfABindingArrive) {
   Instance instance(everything(), with());
   const auto* family = static_cast<const cage_bind*>(everything()->extension(CAGE_EXT_BIND));
   ASSERT_NE(family, nullptr);
-  ASSERT_EQ(family->struct_size, sizeof *family);
+  expect_size(*family);
   const Claim claim("u-1", {{.device = "part"}, {.device = "whole"}});
   const Call call;
   BindSink sink;
@@ -83,7 +83,7 @@ TEST_P(SdkClaims, ConditionsOfABindingArrive) {
 TEST_P(SdkClaims, OneDeviceIsQuiescedAndResumed) {
   Instance instance(everything(), with());
   const auto* family = static_cast<const cage_quiesce*>(everything()->extension(CAGE_EXT_QUIESCE));
-  ASSERT_EQ(family->struct_size, sizeof *family);
+  expect_size(*family);
   const cage_str device = CAGE_LIT("whole");
   const Call call;
   EXPECT_EQ(family->quiesce(instance.get(), call.get(), device), CAGE_OK) << call.explanation;

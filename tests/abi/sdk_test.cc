@@ -283,7 +283,7 @@ TEST_P(Sdk, HealthReconcileAndPreferenceArrive) {
 TEST_P(Sdk, TheTableListsTheDeclaredCauses) {
   ASSERT_EQ(everything()->cause_count, 4U);
   const cage_cause& hot = *everything()->causes[0];
-  EXPECT_EQ(hot.struct_size, sizeof hot);
+  expect_size(hot);
   EXPECT_EQ(view(hot.name), "Temperature");
   EXPECT_EQ(view(hot.help), "the hottest sensor");
   EXPECT_EQ(view(hot.unit), "Cel");
@@ -308,7 +308,7 @@ TEST_P(Sdk, TheTableListsTheDeclaredCauses) {
 TEST_P(Sdk, SamplesOfTheDeclaredMetricsArrive) {
   Instance instance(everything(), with());
   const auto* family = static_cast<const cage_metrics*>(everything()->extension(CAGE_EXT_METRICS));
-  ASSERT_EQ(family->struct_size, sizeof *family);
+  expect_size(*family);
   ASSERT_EQ(family->metric_count, 2U);
   const cage_metric& errors = *family->metrics[1];
   EXPECT_EQ(view(family->metrics[0]->name), "temperature_celsius");
@@ -336,7 +336,7 @@ TEST_P(Sdk, SamplesOfTheDeclaredMetricsArrive) {
 TEST_P(Sdk, LabelsArrive) {
   Instance instance(everything(), with());
   const auto* family = static_cast<const cage_labels*>(everything()->extension(CAGE_EXT_LABELS));
-  ASSERT_EQ(family->struct_size, sizeof *family);
+  expect_size(*family);
   std::vector<std::string> labels;
   cage_label_sink sink{sizeof sink, 0, &labels, [](cage_label_sink* self, cage_str name, cage_str value) {
                          auto& seen = *static_cast<std::vector<std::string>*>(self->host_data);
@@ -351,11 +351,11 @@ TEST_P(Sdk, LabelsArrive) {
 TEST_P(Sdk, TheCatalogueArrives) {
   Instance instance(everything(), with());
   const auto* family = static_cast<const cage_catalogue*>(everything()->extension(CAGE_EXT_CATALOGUE));
-  ASSERT_EQ(family->struct_size, sizeof *family);
+  expect_size(*family);
   std::vector<std::string> entries;
   cage_catalogue_sink sink{
       sizeof sink, 0, &entries, [](cage_catalogue_sink* self, const cage_catalogue_entry* entry) {
-        EXPECT_EQ(entry->struct_size, sizeof *entry);
+        expect_size(*entry);
         auto& seen = *static_cast<std::vector<std::string>*>(self->host_data);
         seen.push_back(
             fmt::format("{} {} {}: {}", entry->flags, view(entry->kind), view(entry->name), view(entry->detail)));
@@ -376,7 +376,7 @@ TEST_P(Sdk, TheCatalogueArrives) {
 TEST_P(Sdk, EventsArrive) {
   Instance instance(everything(), with());
   const auto* family = static_cast<const cage_watch*>(everything()->extension(CAGE_EXT_WATCH));
-  ASSERT_EQ(family->struct_size, sizeof *family);
+  expect_size(*family);
   ASSERT_EQ(family->kernel_log_count, 2U);
   EXPECT_EQ(view(family->kernel_log[1]), "test: two");
   ASSERT_EQ(family->uevent_count, 1U);
@@ -395,7 +395,7 @@ TEST_P(Sdk, EventsArrive) {
 TEST_P(Sdk, NewOptionsReachTheModule) {
   Instance instance(everything(), with());
   const auto* family = static_cast<const cage_configure*>(everything()->extension(CAGE_EXT_CONFIGURE));
-  ASSERT_EQ(family->struct_size, sizeof *family);
+  expect_size(*family);
   const Values values(everything()->options, everything()->option_count, {{"number", std::int64_t{9}}});
   const Call call;
   EXPECT_EQ(family->configure(instance.get(), call.get(), values.get()), CAGE_OK) << call.explanation;

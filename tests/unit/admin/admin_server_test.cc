@@ -70,7 +70,7 @@ TEST_F(AdminServerTest, ListsModulesWithOptionsButNoSecrets) {
   ASSERT_TRUE(call(&wire::Admin::Stub::ListModules, {}, list).ok());
   ASSERT_EQ(list.modules_size(), 2);
   const auto& mock = list.modules(0);
-  EXPECT_EQ(mock.abi(), "0.1");
+  EXPECT_EQ(mock.abi(), "1.0");
   ASSERT_EQ(mock.options_size(), 5);
   EXPECT_EQ(mock.options(0).value().number_value(), 2);
   EXPECT_TRUE(mock.options(0).given());

@@ -32,7 +32,7 @@ Ended check(std::vector<std::string> arguments) {
 // mock.
 std::string without_build(std::string text) {
   text =
-      std::regex_replace(text, std::regex("ABI .* options, . params( of . kinds)?"), "ABI 0.3, 24 options, 3 params");
+      std::regex_replace(text, std::regex("ABI .* options, . params( of . kinds)?"), "ABI 1.0, 24 options, 3 params");
   text = std::regex_replace(text, std::regex("[0-9a-f]{64}"), "2c26b46b68ff");
   return std::regex_replace(text, std::regex("\"/[^\"]*/"), "\"/opt/acme/");
 }
