@@ -56,6 +56,7 @@ struct WebResponse {
   unsigned status = 200;
   std::string content_type = "application/json";
   std::string body;
+  std::string_view fixed_body;  // sent instead, if it is not empty; lives as long as the program
   std::vector<std::pair<std::string, std::string>> headers;  // beside those that every response has
   // Makes the response a stream of events, and ignores body and type. The function gets what the source calls, on the
   // core, whenever it has an event to take; that may be called at any time, also after the reader has gone.
