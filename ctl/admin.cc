@@ -14,7 +14,6 @@ namespace cardcage {
 namespace {
 
 constexpr std::string_view kStartIt = "start it with 'systemctl start cardcage', or name another socket with --socket";
-constexpr std::chrono::seconds kConnectLimit{3};
 constexpr std::chrono::milliseconds kConnectRetry{50};
 constexpr std::string_view kDeadlineMessage = "Deadline Exceeded";  // gRPC's own message
 constexpr int kMaxResponse = 64 * 1024 * 1024;                      // enough for thousands of claims
@@ -40,10 +39,10 @@ std::unexpected<Error> cannot_connect(int error_number, const std::filesystem::p
 }
 
 // Connects with a limit: connect(2) would block while the daemon is stopped and the queue of its socket is full.
-Result<UniqueFd> connect_to(const std::filesystem::path& socket) {
+Result<UniqueFd> connect_to(const std::filesystem::path& socket, std::chrono::milliseconds limit) {
   const auto address = unix_address(socket);
   if (!address) return std::unexpected(address.error());
-  const auto deadline = std::chrono::steady_clock::now() + kConnectLimit;
+  const auto deadline = std::chrono::steady_clock::now() + limit;
   for (;;) {
     UniqueFd fd = new_unix_socket();
     if (!fd) return fail_errno(errno, "cannot create a socket");
@@ -56,8 +55,8 @@ Result<UniqueFd> connect_to(const std::filesystem::path& socket) {
 
 }  // namespace
 
-Result<AdminConnection> AdminConnection::open(const std::filesystem::path& socket) {
-  auto fd = connect_to(socket);
+Result<AdminConnection> AdminConnection::open(const std::filesystem::path& socket, std::chrono::milliseconds limit) {
+  auto fd = connect_to(socket, limit);
   if (!fd) return std::unexpected(fd.error());
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxResponse);
@@ -77,14 +76,18 @@ Error AdminConnection::explain(const grpc::Status& status) {
       return {code, fmt::format("cardcage {} does not know this command of cagectl {}; use the cagectl of its version",
                                 daemon.version(), version())};
   }
+  return explain_failure({code, status.error_message()}, socket_);
+}
+
+Error explain_failure(Error error, const std::filesystem::path& socket) {
   // The daemon responds with this code, too, with its own message.
-  if (code == Code::kDeadlineExceeded && status.error_message() == kDeadlineMessage)
+  if (error.code == Code::kDeadlineExceeded && error.message == kDeadlineMessage)
     return {Code::kUnavailable,
-            fmt::format("cardcage at {} does not respond in time; look at its log, or restart it", socket_.native())};
-  if (code == Code::kUnavailable && ::geteuid() != 0)
-    return {code, fmt::format("cardcage at {} does not respond ({}); it serves only root and its own user",
-                              socket_.native(), status.error_message())};
-  return {code, fmt::format("cardcage at {}: {}", socket_.native(), status.error_message())};
+            fmt::format("cardcage at {} does not respond in time; look at its log, or restart it", socket.native())};
+  if (error.code == Code::kUnavailable && ::geteuid() != 0)
+    return {error.code, fmt::format("cardcage at {} does not respond ({}); it serves only root and its own user",
+                                    socket.native(), error.message)};
+  return {error.code, fmt::format("cardcage at {}: {}", socket.native(), error.message)};
 }
 
 }  // namespace cardcage

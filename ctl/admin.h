@@ -18,7 +18,8 @@ constexpr std::chrono::seconds kCommandReserve{15};
 class AdminConnection {
  public:
   // Fails with kUnavailable if the daemon is not running, kPermissionDenied if the caller may not open the socket.
-  static Result<AdminConnection> open(const std::filesystem::path& socket);
+  static Result<AdminConnection> open(const std::filesystem::path& socket,
+                                      std::chrono::milliseconds limit = std::chrono::seconds(3));
 
   template <class Request, class Response>
   Result<Response> call(grpc::Status (admin::v1::Admin::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
@@ -30,6 +31,8 @@ class AdminConnection {
     if (!status.ok()) return std::unexpected(explain(status));
     return response;
   }
+  // For calls that are not awaited here.
+  admin::v1::Admin::Stub& stub() const { return *stub_; }
 
  private:
   AdminConnection(std::filesystem::path socket, std::unique_ptr<admin::v1::Admin::Stub> stub)
@@ -39,6 +42,9 @@ class AdminConnection {
   std::filesystem::path socket_;
   std::unique_ptr<admin::v1::Admin::Stub> stub_;
 };
+
+// Returns the error of a call, for the operator.
+Error explain_failure(Error error, const std::filesystem::path& socket);
 
 // Opens a connection for a single call.
 template <class Request, class Response>

@@ -4,15 +4,13 @@
 #include "ctl/absent_devices.h"
 #include "ctl/admin.h"
 #include "ctl/device_health.h"
+#include "ctl/health_lookup.h"
 #include "ctl/print.h"
 #include "ctl/session.h"
 #include "ctl/since.h"
-#include "host/core/nearest.h"
 
 namespace cardcage {
 namespace {
-
-namespace json = boost::json;
 
 struct HealthOptions {
   std::string device, module, since;
@@ -52,52 +50,30 @@ std::vector<std::string> summary(const admin::v1::Device& device) {
           device.health().message()};
 }
 
+void print_summaries(const admin::v1::ListDevicesResponse& list) {
+  Table table({"DEVICE", "MODULE", "STATE", "CAUSE", "REASON", "SINCE", "MESSAGE"});
+  for (const auto& device : list.devices()) table.row(summary(device));
+  table.print();
+}
+
 Status show_all(const Session& session, const HealthOptions& options) {
   const auto list = ask(session.socket, &admin::v1::Admin::Stub::ListDevices);
   if (!list) return std::unexpected(list.error());
   std::uint64_t healthy = 0;
-  admin::v1::ListDevicesResponse shown;
-  Table table({"DEVICE", "MODULE", "STATE", "CAUSE", "REASON", "SINCE", "MESSAGE"});
-  for (const auto& device : list->devices()) {
-    if (!options.module.empty() && device.module() != options.module) continue;
-    if (is_healthy(device.health()) && !device.has_cordon()) {
-      ++healthy;
-      continue;
-    }
-    *shown.add_devices() = device;
-    table.row(summary(device));
-  }
+  for (const auto& device : list->devices())
+    if (options.module.empty() || device.module() == options.module) ++healthy;
+  const admin::v1::ListDevicesResponse shown = devices_in_trouble(*list, options.module);
+  healthy -= static_cast<std::uint64_t>(shown.devices_size());
   if (session.json)
     print_json(shown, "devices");
   else if (!shown.devices().empty())
-    table.print();
+    print_summaries(shown);
   else if (healthy == 0)
     fmt::print("{}\n", no_devices_text(modules_for_hints(session), options.module));
   else
     fmt::print("{}\n",
                healthy == 1 ? "the only device is healthy" : fmt::format("all {} devices are healthy", healthy));
   return {};
-}
-
-// Returns null if no module lists the device.
-Result<const admin::v1::Device*> find(const admin::v1::ListDevicesResponse& list, const HealthOptions& options) {
-  const admin::v1::Device* found = nullptr;
-  for (const auto& device : list.devices()) {
-    if (device.name() != options.device && device.id() != options.device) continue;
-    if (!options.module.empty() && device.module() != options.module) continue;
-    if (found != nullptr)
-      return fail(Code::kInvalidArgument, "modules '{}' and '{}' both list a device '{}'; name one with --module",
-                  found->module(), device.module(), options.device);
-    found = &device;
-  }
-  return found;
-}
-
-std::unexpected<Error> unknown_device(const admin::v1::ListDevicesResponse& list, const std::string& name) {
-  std::vector<std::string> known;
-  for (const auto& device : list.devices()) known.insert(known.end(), {device.name(), device.id()});
-  return fail(Code::kNotFound, "no device '{}'{}: no module lists it, and the history does not name it", name,
-              nearest_hint(name, known));
 }
 
 // Returns whether the event concerns a cause: an event of the device itself has no state.
@@ -158,7 +134,7 @@ Status show_one(const Session& session, const HealthOptions& options) {
   if (!connection) return std::unexpected(connection.error());
   const auto list = connection->call(&admin::v1::Admin::Stub::ListDevices, admin::v1::ListDevicesRequest());
   if (!list) return std::unexpected(list.error());
-  const auto device = find(*list, options);
+  const auto device = find_device(*list, options.device, options.module);
   if (!device) return std::unexpected(device.error());
   const bool listed = *device != nullptr;
   admin::v1::ListHealthEventsRequest request;
@@ -170,10 +146,7 @@ Status show_one(const Session& session, const HealthOptions& options) {
   if (!history) return std::unexpected(history.error());
   if (!listed && history->events().empty()) return unknown_device(*list, options.device);
   if (session.json) {
-    json::value printed = listed ? to_json(**device) : json::object{{"name", options.device}};
-    printed.as_object()["listed"] = listed;
-    printed.as_object()["events"] = to_json(*history).at("events");
-    print_json(printed);
+    print_json(device_health_json(*device, options.device, *history));
     return {};
   }
   if (!listed) {

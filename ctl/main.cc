@@ -32,6 +32,7 @@ void add_commands(CLI::App& app, Session& session) {
   add_prepare(app, session);
   add_unprepare(app, session);
   add_watch_health(app, session);
+  add_web(app, session);
   add_import(app, session);
   add_completion(app, session);
   add_names(app, session);

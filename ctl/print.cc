@@ -130,11 +130,14 @@ void print_facts(std::initializer_list<std::pair<std::string_view, std::string>>
                  fmt::join(lines_of(value), "\n" + std::string(indent + widest + kGap, ' ')));
 }
 
-void print_json(const json::value& value) {
+std::string json_text(const json::value& value) {
   std::string out;
   write_json(out, value, 0);
-  fmt::print("{}\n", out);
+  out += '\n';
+  return out;
 }
+
+void print_json(const json::value& value) { fmt::print("{}", json_text(value)); }
 
 json::value to_json(const pb::Message& message) {
   std::string binary;

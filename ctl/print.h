@@ -32,7 +32,8 @@ class Table {
 // Prints "name   value" lines with aligned values; pairs with an empty value are left out.
 void print_facts(std::initializer_list<std::pair<std::string_view, std::string>> facts, std::size_t indent = 0);
 
-// Prints with two spaces of indentation and a newline at the end.
+// Returns the value with two spaces of indentation and a newline at the end.
+std::string json_text(const boost::json::value& value);
 void print_json(const boost::json::value& value);
 // Prints a member of the message.
 void print_json(const google::protobuf::Message& message, std::string_view member);

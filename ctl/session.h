@@ -37,6 +37,7 @@ void add_reload(CLI::App& app, Session& session);
 void add_prepare(CLI::App& app, Session& session);
 void add_unprepare(CLI::App& app, Session& session);
 void add_watch_health(CLI::App& app, Session& session);
+void add_web(CLI::App& app, Session& session);
 void add_import(CLI::App& app, Session& session);
 void add_completion(CLI::App& app, Session& session);
 void add_names(CLI::App& app, Session& session);  // hidden: words for the completion scripts

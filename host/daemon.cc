@@ -108,7 +108,7 @@ Status Daemon::open() {
   if (auto opened = open_sandboxes(); !opened) return opened;
   create_orphan_search();
   create_view();
-  admin_ = std::make_unique<AdminServer>(core_, config_.node.admin_socket, *view_);
+  admin_ = std::make_unique<AdminServer>(core_, clock_, config_.node.admin_socket, *view_);
   pages_->open(config_.metrics.listen);
   // No step may fail from here on: whatever serves a name must be stopped before it goes. Drivers with claims in the
   // ledger have their sockets before any module runs, because the kubelet may need to unprepare.
@@ -351,6 +351,7 @@ void Daemon::create_view() {
                                                              .hook_file = *hook_file_,
                                                              .events = events_,
                                                              .features = features_,
+                                                             .changes = changes_,
                                                              .nri = nri_,
                                                              .problems = [this] { return problems(); }});
   pages_ = std::make_unique<Pages>(Pages::Environment{.core = core_,
@@ -374,6 +375,7 @@ void Daemon::note(const HealthEvent& event) {
   if (modules_end_) return;
   counters_.health.note(event);
   node_events_->record(event);
+  changes_.note({Section::kHealth, Section::kDevices});
 }
 
 Task<void> Daemon::reconcile_pods() {
@@ -388,6 +390,7 @@ void Daemon::partition_changed(const std::string& module) {
     drivers_->refresh(*supervisor);
     resources_->refresh(*supervisor);
   }
+  changes_.note({Section::kDevices});
 }
 
 void Daemon::changed(const Supervisor& supervisor) {
@@ -399,6 +402,7 @@ void Daemon::changed(const Supervisor& supervisor) {
   if (!supervisor.draining().empty() || resources_->untidy()) tidy_.wake();
   if (!resources_->all().empty() || wants_claim_users(*supervisors_, *ledger_)) pods_wanted_.wake();
   update_labels();
+  changes_.note({Section::kModules, Section::kDevices});
 }
 
 // The file stays while any module may still report labels, so that a restart of the daemon does not remove and restore

@@ -94,6 +94,7 @@ class Daemon final : private ClaimHost {
   LiveConfig live_config_;
   DelayedCall started_up_{core_, clock_};
 
+  ChangeCounters changes_;
   HandOver hand_over_;
   Standby standby_{core_, clock_, config_};
   std::unique_ptr<Cluster> cluster_;

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "cardcage/admin.grpc.pb.h"
+#include "host/admin/change_streams.h"
 #include "host/admin/messages.h"
 #include "host/core/log.h"
 #include "host/rpc/grpc_server.h"
@@ -22,8 +23,8 @@ constexpr std::chrono::seconds kStopGrace{1};
 // Every call waits for its report, and GrpcServer::stop waits for the calls.
 class AdminService final : public wire::Admin::CallbackService {
  public:
-  AdminService(asio::io_context& core, DaemonView& view)
-      : calls_(core, UnaryCalls::WhenCancelled::kWait), view_(view) {}
+  AdminService(asio::io_context& core, Clock& clock, DaemonView& view)
+      : calls_(core, UnaryCalls::WhenCancelled::kWait), streams_(core, clock, view), view_(view) {}
 
   grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context, const wire::GetStatusRequest*,
                                       wire::GetStatusResponse* response) override {
@@ -108,6 +109,11 @@ class AdminService final : public wire::Admin::CallbackService {
                                         wire::DeviceCommandResponse* response) override {
     return command(context, DeviceVerb::kReset, *request, response);
   }
+  grpc::ServerWriteReactor<wire::WatchEvent>* Watch(grpc::CallbackServerContext*, const wire::WatchRequest*) override {
+    return streams_.open();
+  }
+  // [core]
+  void end_streams() { streams_.shut(); }
 
  private:
   grpc::ServerUnaryReactor* command(grpc::CallbackServerContext* context, ModuleVerb verb,
@@ -145,6 +151,7 @@ class AdminService final : public wire::Admin::CallbackService {
   }
 
   UnaryCalls calls_;
+  ChangeStreams streams_;
   DaemonView& view_;
 };
 
@@ -163,8 +170,8 @@ void admit(asio::io_context& core, GrpcServer& server, UniqueFd connection) {
 bool may_administer(uid_t peer, uid_t daemon) { return peer == 0 || peer == daemon; }
 
 struct AdminServer::State {
-  State(asio::io_context& context, std::filesystem::path path, DaemonView& view)
-      : core(context), socket(std::move(path)), service(context, view) {}
+  State(asio::io_context& context, Clock& clock, std::filesystem::path path, DaemonView& view)
+      : core(context), socket(std::move(path)), service(context, clock, view) {}
   asio::io_context& core;
   const std::filesystem::path socket;
   AdminService service;
@@ -172,8 +179,8 @@ struct AdminServer::State {
   std::unique_ptr<SocketListener> listener;
 };
 
-AdminServer::AdminServer(asio::io_context& core, std::filesystem::path socket, DaemonView& view)
-    : state_(std::make_unique<State>(core, std::move(socket), view)) {}
+AdminServer::AdminServer(asio::io_context& core, Clock& clock, std::filesystem::path socket, DaemonView& view)
+    : state_(std::make_unique<State>(core, clock, std::move(socket), view)) {}
 
 Status AdminServer::restore() {
   if (state_->listener && state_->listener->present()) return {};
@@ -194,6 +201,7 @@ AdminServer::~AdminServer() = default;
 
 Task<void> AdminServer::stop() {
   state_->listener.reset();
+  state_->service.end_streams();
   co_await state_->server.stop(state_->core, kStopGrace);
 }
 

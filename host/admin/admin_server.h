@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "host/core/task.h"
+#include "host/core/clock.h"
 #include "host/view/daemon_view.h"
 
 namespace cardcage {
@@ -14,10 +14,11 @@ namespace cardcage {
 // True for root and for the user that the daemon runs as.
 bool may_administer(uid_t peer, uid_t daemon);
 
-// [core] The core responds to every call; gRPC's threads only carry requests to it. The view outlives the server.
+// [core] The core responds to every call; gRPC's threads only carry requests to it. The view and the clock outlive the
+// server.
 class AdminServer {
  public:
-  AdminServer(asio::io_context& core, std::filesystem::path socket, DaemonView& view);
+  AdminServer(asio::io_context& core, Clock& clock, std::filesystem::path socket, DaemonView& view);
   // Listens on the socket, mode 0600, unless it does already; creates its folder with mode 0700 if it is missing.
   // kAlreadyExists if another daemon serves it. Connections of other users (SO_PEERCRED) are closed silently.
   Status restore();

@@ -15,6 +15,7 @@
 #include "host/health/rules.h"
 #include "host/ledger/history.h"
 #include "host/ledger/record.h"
+#include "host/model/change_counters.h"
 #include "host/model/condition.h"
 #include "host/model/device.h"
 #include "host/model/health_record.h"
@@ -172,6 +173,7 @@ class DaemonView {
   // Returns the rules of the named module; of all modules, in the order of the configuration, if the name is empty.
   virtual Result<std::vector<HealthRulesReport>> health_rules(std::string module) const = 0;
   virtual Task<Result<std::vector<HealthEvent>>> health_history(HealthQuery query) = 0;
+  virtual ChangeCounters& changes() = 0;
 };
 
 }  // namespace cardcage

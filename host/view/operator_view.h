@@ -50,6 +50,7 @@ class OperatorView final : public DaemonView {
     const HookFile& hook_file;
     const EventSources& events;
     const FeatureFile& features;
+    ChangeCounters& changes;
     const std::unique_ptr<NriPlugin>& nri;  // null until a module moves devices
     // Returns the problems that the daemon has with its own files and ports.
     std::function<std::vector<std::string>()> problems;
@@ -68,6 +69,7 @@ class OperatorView final : public DaemonView {
   Task<Result<std::string>> command(DeviceCommand command) override;
   Result<std::vector<HealthRulesReport>> health_rules(std::string module) const override;
   Task<Result<std::vector<HealthEvent>>> health_history(HealthQuery query) override;
+  ChangeCounters& changes() override { return daemon_.changes; }
 
  private:
   std::vector<std::string> warnings() const;

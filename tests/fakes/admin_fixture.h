@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "host/admin/admin_server.h"
+#include "host/core/clock.h"
 #include "sim/scratch_folder.h"
 #include "tests/fakes/fake_daemon.h"
 
@@ -17,7 +18,7 @@ class AdminFixture : public ::testing::Test {
   void TearDown() override { stop(); }
 
   void start() {
-    server = std::make_unique<AdminServer>(core, socket, daemon);
+    server = std::make_unique<AdminServer>(core, clock, socket, daemon);
     const Status listening = server->restore();
     ASSERT_TRUE(listening) << listening.error().message;
     core.restart();
@@ -41,6 +42,7 @@ class AdminFixture : public ::testing::Test {
   ScratchFolder folder;
   const std::filesystem::path socket = folder / "run/admin.sock";
   FakeDaemon daemon = FakeDaemon::busy_node();
+  SystemClock clock;
   asio::io_context core;
   std::unique_ptr<AdminServer> server;
   std::thread thread;

@@ -47,6 +47,8 @@ struct FakeDaemon final : DaemonView {
   Result<std::vector<HealthRulesReport>> health_rules(std::string module) const override;
   // Returns the events of the device and module.
   Task<Result<std::vector<HealthEvent>>> health_history(HealthQuery query) override;
+  ChangeCounters change_counters;
+  ChangeCounters& changes() override { return change_counters; }
   // [any-thread]
   ModuleCommand last_command() const {
     const std::lock_guard lock(last_command_->mutex);

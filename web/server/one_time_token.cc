@@ -33,8 +33,12 @@ std::string cookie_name(const WebRequest& request) {
 
 }  // namespace
 
-OneTimeToken::OneTimeToken(std::string way_in, bool may_command)
-    : way_in_(std::move(way_in)), may_command_(may_command), token_(random_text()), session_(random_text()) {}
+OneTimeToken::OneTimeToken(std::string way_in, bool may_command, std::string why_not)
+    : way_in_(std::move(way_in)),
+      may_command_(may_command),
+      why_not_(std::move(why_not)),
+      token_(random_text()),
+      session_(random_text()) {}
 
 Task<std::expected<Visitor, WebResponse>> OneTimeToken::admit(WebRequest request) {
   const auto offered = request.path == "/" ? request.parameter("token") : std::nullopt;
@@ -51,6 +55,7 @@ Task<std::expected<Visitor, WebResponse>> OneTimeToken::admit(WebRequest request
   if (!same_secret(request.cookie(cookie_name(request)), session_)) co_return std::unexpected(refusal(request));
   Visitor visitor;
   visitor.may_command = may_command_;
+  visitor.why_not = why_not_;
   co_return visitor;
 }
 

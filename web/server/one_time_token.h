@@ -8,8 +8,8 @@ namespace cardcage {
 // GET /?token=T, once, sets the cookie of the session and redirects to /. The session ends with this object.
 class OneTimeToken final : public Access {
  public:
-  // `way_in` tells people without a session how to get one. `may_command` as for Visitor.
-  OneTimeToken(std::string way_in, bool may_command);
+  // `way_in` tells people without a session how to get one. The others are as for Visitor.
+  OneTimeToken(std::string way_in, bool may_command, std::string why_not = {});
 
   // Returns the token, 64 hex digits.
   const std::string& token() const { return token_; }
@@ -20,6 +20,7 @@ class OneTimeToken final : public Access {
 
   const std::string way_in_;
   const bool may_command_;
+  const std::string why_not_;
   const std::string token_, session_;
   bool used_ = false;
 };

@@ -19,6 +19,11 @@ constexpr Duration kDescriptorRetry = std::chrono::seconds(1);
 constexpr std::string_view kFull =
     "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 10\r\nContent-Length: 0\r\n\r\n";
 
+WebResponse read_only_response(const Visitor& visitor) {
+  return error_response(
+      403, fmt::format("this page is read-only{}{}", visitor.why_not.empty() ? "" : ": ", visitor.why_not));
+}
+
 // Best effort: a peer that sends at the same time may see only the end of the connection.
 void turn_away(tcp::socket socket) {
   boost::system::error_code ignored;
@@ -53,7 +58,7 @@ struct WebServer::State final : RequestHandling {
     request.visitor = std::move(*visitor);
     auto handler = router.find(request);
     if (handler && request.method != "GET" && !request.visitor.may_command)
-      co_return std::unexpected(error_response(403, "commands are not allowed here: the page is read-only"));
+      co_return std::unexpected(read_only_response(request.visitor));
     co_return handler;
   }
   void begin_request() override { ++requests; }

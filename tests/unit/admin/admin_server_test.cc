@@ -318,7 +318,7 @@ TEST_F(AdminServerTest, StoppingWaitsForCallsInFlight) {
 
 TEST_F(AdminServerTest, ASecondDaemonCannotTakeTheSocket) {
   asio::io_context other;
-  const Status second = AdminServer(other, socket, daemon).restore();
+  const Status second = AdminServer(other, clock, socket, daemon).restore();
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, Code::kAlreadyExists);
   EXPECT_THAT(second.error().message, HasSubstr("admin socket"));

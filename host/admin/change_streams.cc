@@ -1,0 +1,111 @@
+#include "host/admin/change_streams.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
+#include "host/admin/messages.h"
+
+namespace cardcage {
+namespace {
+
+namespace wire = admin::v1;
+
+// Interval at which the status and the modules are compared with what they were: parts of them come from the kubelet,
+// the API server, the runtime and the output of modules, and no event tells that they have changed.
+constexpr Duration kLookInterval = std::chrono::seconds(1);
+
+// Maps are sorted, so that equal messages have equal bytes.
+std::string bytes_of(const google::protobuf::Message& message) {
+  std::string bytes;
+  {
+    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);
+    message.SerializeToCodedStream(&coded);
+  }
+  return bytes;
+}
+
+wire::WatchEvent event_of(const ChangeCounters& changes) {
+  wire::WatchEvent event;
+  event.set_status(changes.count(Section::kStatus));
+  event.set_modules(changes.count(Section::kModules));
+  event.set_devices(changes.count(Section::kDevices));
+  event.set_claims(changes.count(Section::kClaims));
+  event.set_history(changes.count(Section::kHistory));
+  event.set_health(changes.count(Section::kHealth));
+  event.set_configuration(changes.count(Section::kConfiguration));
+  return event;
+}
+
+}  // namespace
+
+class ChangeStreams::Reactor final : public StreamReactor<Stream, wire::WatchEvent> {
+ public:
+  explicit Reactor(OpenStreams<Stream>& streams) : StreamReactor(streams) {}
+
+ private:
+  std::size_t send(const wire::WatchEvent& event, std::size_t) override {
+    StartWrite(&event);
+    return 0;
+  }
+};
+
+ChangeStreams::ChangeStreams(asio::io_context& core, Clock& clock, DaemonView& view)
+    : view_(view),
+      streams_(
+          core, [this](Stream& stream) { begin(stream); }, [this] { closed(); }),
+      publish_(core, clock, kPace, [this] { publish(); }),
+      next_look_(core, clock) {}
+
+grpc::ServerWriteReactor<wire::WatchEvent>* ChangeStreams::open() { return Reactor::open<Reactor>(streams_); }
+
+void ChangeStreams::shut() {
+  streams_.shut();
+  closed();
+}
+
+void ChangeStreams::begin(Stream& stream) {
+  if (streams_.size() == 1) {
+    look();
+    view_.changes().watch([this] { publish_.request(); });
+    look_again();
+  }
+  stream.offer(std::make_shared<const wire::WatchEvent>(event_of(view_.changes())));
+}
+
+void ChangeStreams::closed() {
+  if (!streams_.empty()) return;
+  view_.changes().watch({});
+  next_look_.cancel();
+}
+
+void ChangeStreams::publish() {
+  if (!streams_.empty()) streams_.offer(std::make_shared<const wire::WatchEvent>(event_of(view_.changes())));
+}
+
+void ChangeStreams::look() {
+  ChangeCounters& changes = view_.changes();
+  wire::GetStatusResponse status;
+  fill(status, view_.status());
+  status.clear_uptime_seconds();
+  wire::ListModulesResponse modules;
+  fill(modules, view_.modules());
+  std::vector<Section> changed;
+  const auto compare = [&](std::string& before, const std::string& now, std::initializer_list<Section> sections) {
+    if (std::exchange(before, now) != now) changed.insert(changed.end(), sections);
+  };
+  compare(config_, bytes_of(status.config()), {Section::kConfiguration, Section::kHealth});
+  compare(status_, bytes_of(status), {Section::kStatus});
+  compare(modules_, bytes_of(modules), {Section::kModules});
+  if (!changed.empty()) changes.note(changed);
+}
+
+void ChangeStreams::look_again() {
+  next_look_.call_after(kLookInterval, [this] {
+    look();
+    look_again();
+  });
+}
+
+}  // namespace cardcage
