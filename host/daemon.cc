@@ -108,7 +108,10 @@ Status Daemon::open() {
   if (auto opened = open_sandboxes(); !opened) return opened;
   create_orphan_search();
   create_view();
-  admin_ = std::make_unique<AdminServer>(core_, clock_, config_.node.admin_socket, *view_);
+  admin_.push_back(std::make_unique<AdminServer>(core_, clock_, config_.node.admin_socket, *view_));
+  if (const NodeConfig& node = config_.node; !node.read_only_socket.empty())
+    admin_.push_back(std::make_unique<AdminServer>(
+        core_, clock_, ReadOnlySocket{node.read_only_socket, node.read_only_group}, *view_));
   pages_->open(config_.metrics.listen);
   // No step may fail from here on: whatever serves a name must be stopped before it goes. Drivers with claims in the
   // ledger have their sockets before any module runs, because the kubelet may need to unprepare.
@@ -473,7 +476,7 @@ Task<void> Daemon::shut_down() {
   co_await supervisors_->stop();
   co_await resources_->stop(deadline);
   pages_->open("");
-  co_await admin_->stop();
+  for (const auto& admin : admin_) co_await admin->stop();
 }
 
 }  // namespace cardcage

@@ -130,7 +130,7 @@ class Daemon final : private ClaimHost {
   bool stopping_ = false;
   bool modules_end_ = false;  // modules are stopping; their news must not reach the kubelet
   std::unique_ptr<OperatorView> view_;
-  std::unique_ptr<AdminServer> admin_;
+  std::vector<std::unique_ptr<AdminServer>> admin_;
   std::unique_ptr<Pages> pages_;
 };
 

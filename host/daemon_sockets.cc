@@ -48,14 +48,18 @@ Task<void> Daemon::keep_run_files() {
   FolderWatch folders(core_, [this] { run_files_changed_.wake(); });
   while (!stopping_) {
     run_file_problems_.clear();
-    for (const Status& kept : {ledger_->restore_intents(), admin_->restore(), hooks_->restore(),
-                               writes_->records->restore(), quiesced_->restore(), services_->restore()})
+    std::vector<Status> all = {ledger_->restore_intents(), hooks_->restore(), writes_->records->restore(),
+                               quiesced_->restore(), services_->restore()};
+    for (const auto& admin : admin_) all.push_back(admin->restore());
+    for (const Status& kept : all)
       if (!kept) run_file_problems_.push_back(kept.error().message);
     for (const std::string& problem : run_file_problems_) log_limited(LogLevel::kError, "run files", problem);
     hook_file_->look();
     // A folder that is removed before it is watched is noticed in the next round.
-    for (const auto& folder : {config_.node.run_dir, config_.node.admin_socket.parent_path(), hook_file_->folder()})
+    const NodeConfig& node = config_.node;
+    for (const auto& folder : {node.run_dir, node.admin_socket.parent_path(), hook_file_->folder()})
       std::ignore = folders.watch(folder);
+    if (!node.read_only_socket.empty()) std::ignore = folders.watch(node.read_only_socket.parent_path());
     update_labels();
     const Duration pause = run_file_problems_.empty() ? kRunFilesInterval : kOpenRetry;
     co_await run_files_changed_.wait_for(clock_, pause);

@@ -19,9 +19,10 @@ namespace {
 namespace wire = admin::v1;
 
 constexpr std::chrono::seconds kStopGrace{1};
+constexpr mode_t kAdminFolder = 0700, kReadersFolder = 0755;
 
 // Every call waits for its report, and GrpcServer::stop waits for the calls.
-class AdminService final : public wire::Admin::CallbackService {
+class AdminService : public wire::Admin::CallbackService {
  public:
   AdminService(asio::io_context& core, Clock& clock, DaemonView& view)
       : calls_(core, UnaryCalls::WhenCancelled::kWait), streams_(core, clock, view), view_(view) {}
@@ -155,6 +156,51 @@ class AdminService final : public wire::Admin::CallbackService {
   DaemonView& view_;
 };
 
+// Every method of admin.proto without idempotency_level NO_SIDE_EFFECTS stands here; admin_server_test compares them.
+class ReadOnlyService final : public AdminService {
+ public:
+  using AdminService::AdminService;
+
+ private:
+  using Call = grpc::CallbackServerContext;
+  using Reactor = grpc::ServerUnaryReactor;
+  Reactor* ForgetClaim(Call* call, const wire::ForgetClaimRequest*, wire::ForgetClaimResponse*) override {
+    return refuse(*call);
+  }
+  Reactor* Reload(Call* call, const wire::ReloadRequest*, wire::ReloadResponse*) override { return refuse(*call); }
+  Reactor* QuiesceModule(Call* call, const wire::ModuleCommandRequest*, wire::ModuleCommandResponse*) override {
+    return refuse(*call);
+  }
+  Reactor* ResumeModule(Call* call, const wire::ModuleCommandRequest*, wire::ModuleCommandResponse*) override {
+    return refuse(*call);
+  }
+  Reactor* RestartModule(Call* call, const wire::ModuleCommandRequest*, wire::ModuleCommandResponse*) override {
+    return refuse(*call);
+  }
+  Reactor* CordonDevice(Call* call, const wire::DeviceCommandRequest*, wire::DeviceCommandResponse*) override {
+    return refuse(*call);
+  }
+  Reactor* UncordonDevice(Call* call, const wire::DeviceCommandRequest*, wire::DeviceCommandResponse*) override {
+    return refuse(*call);
+  }
+  Reactor* ClearCause(Call* call, const wire::DeviceCommandRequest*, wire::DeviceCommandResponse*) override {
+    return refuse(*call);
+  }
+  Reactor* ResetDevice(Call* call, const wire::DeviceCommandRequest*, wire::DeviceCommandResponse*) override {
+    return refuse(*call);
+  }
+  static Reactor* refuse(Call& call) {
+    return finish_at_once(call, to_grpc({Code::kPermissionDenied,
+                                         "this socket only reads; send commands to the admin socket of the node "
+                                         "(node.admin_socket), as root"}));
+  }
+};
+
+std::unique_ptr<AdminService> make_service(asio::io_context& core, Clock& clock, DaemonView& view, bool read_only) {
+  if (read_only) return std::make_unique<ReadOnlyService>(core, clock, view);
+  return std::make_unique<AdminService>(core, clock, view);
+}
+
 void admit(asio::io_context& core, GrpcServer& server, UniqueFd connection) {
   ucred peer{};
   socklen_t size = sizeof peer;
@@ -170,29 +216,44 @@ void admit(asio::io_context& core, GrpcServer& server, UniqueFd connection) {
 bool may_administer(uid_t peer, uid_t daemon) { return peer == 0 || peer == daemon; }
 
 struct AdminServer::State {
-  State(asio::io_context& context, Clock& clock, std::filesystem::path path, DaemonView& view)
-      : core(context), socket(std::move(path)), service(context, clock, view) {}
+  State(asio::io_context& context, Clock& clock, std::filesystem::path path, SocketListener::Group readers,
+        DaemonView& view)
+      : core(context),
+        socket(std::move(path)),
+        group(readers),
+        service(make_service(context, clock, view, readers.has_value())) {}
   asio::io_context& core;
   const std::filesystem::path socket;
-  AdminService service;
-  GrpcServer server{std::array<grpc::Service* const, 1>{&service}};
+  const SocketListener::Group group;  // set if the socket only reads
+  const std::unique_ptr<AdminService> service;
+  GrpcServer server{std::array<grpc::Service* const, 1>{service.get()}};
   std::unique_ptr<SocketListener> listener;
 };
 
 AdminServer::AdminServer(asio::io_context& core, Clock& clock, std::filesystem::path socket, DaemonView& view)
-    : state_(std::make_unique<State>(core, clock, std::move(socket), view)) {}
+    : state_(std::make_unique<State>(core, clock, std::move(socket), std::nullopt, view)) {}
+
+AdminServer::AdminServer(asio::io_context& core, Clock& clock, ReadOnlySocket socket, DaemonView& view)
+    : state_(std::make_unique<State>(core, clock, std::move(socket.path), socket.group, view)) {}
 
 Status AdminServer::restore() {
   if (state_->listener && state_->listener->present()) return {};
-  const bool removed = state_->listener != nullptr;
+  const bool removed = state_->listener != nullptr, read_only = state_->group.has_value();
+  const std::string_view name = read_only ? "read-only socket" : "admin socket";
   state_->listener.reset();
-  auto listener = SocketListener::open(state_->core, state_->socket, 0700, [&state = *state_](UniqueFd connection) {
-    admit(state.core, state.server, std::move(connection));
-  });
-  if (!listener) return within(with_key(listener.error(), "node.admin_socket"), "admin socket");
+  // The kernel checks the mode of the read-only socket at connect(2).
+  auto listener = SocketListener::open(
+      state_->core, state_->socket, read_only ? kReadersFolder : kAdminFolder,
+      [&state = *state_](UniqueFd connection) {
+        if (state.group) return state.server.adopt(state.core, std::move(connection));
+        admit(state.core, state.server, std::move(connection));
+      },
+      SocketListener::Appearance::kBound, state_->group);
+  if (!listener)
+    return within(with_key(listener.error(), read_only ? "node.read_only_socket" : "node.admin_socket"), "{}", name);
   state_->listener = std::move(*listener);
   if (removed)
-    log(LogLevel::kWarn, "listening on the admin socket again; it had been removed",
+    log(LogLevel::kWarn, fmt::format("listening on the {} again; it had been removed", name),
         {{"socket", state_->socket.native()}});
   return {};
 }
@@ -201,7 +262,7 @@ AdminServer::~AdminServer() = default;
 
 Task<void> AdminServer::stop() {
   state_->listener.reset();
-  state_->service.end_streams();
+  state_->service->end_streams();
   co_await state_->server.stop(state_->core, kStopGrace);
 }
 

@@ -58,6 +58,9 @@ struct NodeConfig {
   // Searched in this order: the operator's folder, then that of the packages.
   std::vector<std::filesystem::path> modules_dirs = {"/etc/cardcage/modules", "/usr/lib/cardcage/modules"};
   std::filesystem::path admin_socket = "/run/cardcage/admin.sock";
+  // An admin socket without commands, for the members of a group; empty = none.
+  std::filesystem::path read_only_socket = {};
+  std::uint32_t read_only_group = 0;
   // The folder of the embedded node; empty = claims come from the API server.
   std::filesystem::path claims_folder;
   // The kubelet's --root-dir does not move this folder (kubernetes/website#56152). The path leaves 48 bytes for the

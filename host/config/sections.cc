@@ -1,5 +1,9 @@
 #include "host/config/sections.h"
 
+#include <sys/types.h>
+
+#include <limits>
+
 #include "host/config/fields.h"
 #include "host/config/names.h"
 #include "host/core/tcp_address.h"
@@ -21,19 +25,26 @@ constexpr milliseconds kMaxDraCall{44'000};
 constexpr milliseconds kMaxAllocate{30'000};
 // KubeletPreStartContainerRPCTimeoutInSecs is 30 (deviceplugin/v1beta1/constants.go).
 constexpr milliseconds kMaxPreStart{29'000};
+// The largest gid_t is no group (chown(2)).
+constexpr std::uint32_t kMaxGroup = std::numeric_limits<gid_t>::max() - 1;
 constexpr milliseconds kLeast{100}, kMost{600'000};
 
 void read_absolute(TableReader& table, std::string_view key, std::filesystem::path& path) {
   if (const auto text = table.expanded(key)) table.store(key, text->position, absolute_path(text->value), path);
 }
 
+void refuse_long_path(TableReader& table, std::string_view key, const std::filesystem::path& path,
+                      std::size_t longest) {
+  if (path.native().size() > longest)
+    table.refuse(key, table.position_of(key),
+                 fmt::format("'{}' is {} bytes long; unix sockets allow at most {} here", path.native(),
+                             path.native().size(), longest));
+}
+
 constexpr auto short_path(std::size_t longest) {
   return [=](TableReader& table, std::string_view key, std::filesystem::path& path) {
     read_absolute(table, key, path);
-    if (path.native().size() > longest)
-      table.refuse(key, table.position_of(key),
-                   fmt::format("'{}' is {} bytes long; unix sockets allow at most {} here", path.native(),
-                               path.native().size(), longest));
+    refuse_long_path(table, key, path, longest);
   };
 }
 
@@ -50,6 +61,18 @@ void read_optional_path(TableReader& table, std::string_view key, std::filesyste
     path.clear();
   else
     read_absolute(table, key, path);
+}
+
+void read_read_only_socket(TableReader& table, std::string_view key, std::filesystem::path& path,
+                           const NodeConfig& node) {
+  read_optional_path(table, key, path);
+  refuse_long_path(table, key, path, kMaxSocketPath);
+  if (!path.empty() && path == node.admin_socket)
+    table.refuse(key, table.position_of(key), "is the admin socket, which takes commands; choose another path");
+}
+
+void read_group(TableReader& table, std::string_view key, std::uint32_t& group) {
+  group = table.count(key, 0, kMaxGroup).value_or(group);
 }
 
 void read_driver_on_node(TableReader& table, std::string_view key, std::filesystem::path& path,
@@ -91,6 +114,8 @@ constexpr std::tuple kNode{
     field<&NodeConfig::hooks_dir>("hooks_dir", read_absolute),
     field<&NodeConfig::modules_dirs>("modules_dir", read_folders),
     field<&NodeConfig::admin_socket>("admin_socket", short_path(kMaxSocketPath)),
+    field<&NodeConfig::read_only_socket>("read_only_socket", read_read_only_socket),
+    field<&NodeConfig::read_only_group>("read_only_group", read_group),
     field<&NodeConfig::claims_folder>("claims", read_claims),
     field<&NodeConfig::device_plugins_dir>("device_plugins_dir", short_path(kMaxDevicePluginsDir)),
     field<&NodeConfig::services_cgroup>("services_cgroup", read_absolute),

@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kBacklog = 128;
-constexpr mode_t kSocketMode = 0600;
+constexpr mode_t kSocketMode = 0600, kGroupMode = 0660;
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
 fs::path hidden_name(const fs::path& path) { return path.parent_path() / ("." + path.filename().native()); }
@@ -50,7 +50,13 @@ Status clear_path(const fs::path& path, const sockaddr_un& address) {
   return {};
 }
 
-Result<UniqueFd> listening(const fs::path& path, SocketListener::Appearance appearance) {
+Status give_to_group(const fs::path& path, gid_t group) {
+  if (::lchown(path.c_str(), static_cast<uid_t>(-1), group) != 0 || ::chmod(path.c_str(), kGroupMode) != 0)
+    return fail_errno(errno, fmt::format("cannot give the socket '{}' to group {}", path.native(), group));
+  return {};
+}
+
+Result<UniqueFd> listening(const fs::path& path, SocketListener::Appearance appearance, SocketListener::Group group) {
   const auto address = unix_address(path);
   if (!address) return std::unexpected(address.error());
   if (auto cleared = clear_path(path, *address); !cleared) return std::unexpected(cleared.error());
@@ -64,6 +70,10 @@ Result<UniqueFd> listening(const fs::path& path, SocketListener::Appearance appe
   // Linux takes the mode of the file from the unbound socket, so the file never has a wider one.
   if (::fchmod(fd.get(), kSocketMode) != 0 || bind_unix(fd, *bound) != 0)
     return fail_errno(errno, fmt::format("cannot create the socket '{}'", first.native()));
+  if (const Status given = group ? give_to_group(first, *group) : Status(); !given) {
+    ::unlink(first.c_str());
+    return std::unexpected(given.error());
+  }
   if (::listen(fd.get(), kBacklog) != 0) return fail_errno(errno, fmt::format("cannot listen on '{}'", first.native()));
   if (hidden && ::rename(first.c_str(), path.c_str()) != 0) {
     const int why = errno;
@@ -83,9 +93,10 @@ struct SocketListener::Gate {
 };
 
 Result<std::unique_ptr<SocketListener>> SocketListener::open(asio::io_context& core, fs::path path, mode_t folder_mode,
-                                                             Accepted accepted, Appearance appearance) {
+                                                             Accepted accepted, Appearance appearance,
+                                                             Group group) {
   if (auto made = make_folder(path.parent_path(), folder_mode); !made) return std::unexpected(made.error());
-  auto fd = listening(path, appearance);
+  auto fd = listening(path, appearance, group);
   if (!fd) return std::unexpected(fd.error());
   auto gate = std::make_shared<Gate>(core, std::move(*fd), std::move(accepted));
   spawn(core, accept_loop(gate));

@@ -1,9 +1,12 @@
 // A listening unix socket: owns the path and passes on its connections.
 #pragma once
 
+#include <sys/types.h>
+
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "host/core/task.h"
@@ -20,14 +23,17 @@ class SocketListener {
   // kListening where others remove such sockets, or where the kubelet dials a socket as soon as it appears: until it
   // listens, it has a hidden name with a dot in front, which counts for the length of the path.
   enum class Appearance : std::uint8_t { kBound, kListening };
+  // Who may connect besides the owner: with a group, the socket belongs to it and has mode 0660.
+  using Group = std::optional<gid_t>;
 
-  // Listens on `path` with mode 0600, and creates its folder with `folder_mode` if it is missing. Replaces the socket
+  // Listens on `path` with mode 0600 or that of the group, and creates its folder with `folder_mode` if it is missing. Replaces the socket
   // of a dead process. Fails with kAlreadyExists for a socket that is served and with kFailedPrecondition for any other
   // file, and leaves both in place. `accepted` is called on the core with each connection, which is non-blocking and
   // close-on-exec.
   static Result<std::unique_ptr<SocketListener>> open(asio::io_context& core, std::filesystem::path path,
                                                       mode_t folder_mode, Accepted accepted,
-                                                      Appearance appearance = Appearance::kBound);
+                                                      Appearance appearance = Appearance::kBound,
+                                                      Group group = std::nullopt);
   // Stops listening and removes the path, unless another socket has replaced it.
   ~SocketListener();
   SocketListener(const SocketListener&) = delete;

@@ -18,7 +18,7 @@ class AdminFixture : public ::testing::Test {
   void TearDown() override { stop(); }
 
   void start() {
-    server = std::make_unique<AdminServer>(core, clock, socket, daemon);
+    server = make_server();
     const Status listening = server->restore();
     ASSERT_TRUE(listening) << listening.error().message;
     core.restart();
@@ -26,6 +26,9 @@ class AdminFixture : public ::testing::Test {
       const auto work = asio::make_work_guard(core);
       core.run();
     });
+  }
+  virtual std::unique_ptr<AdminServer> make_server() {
+    return std::make_unique<AdminServer>(core, clock, socket, daemon);
   }
   // Stops the server on the core, as the daemon does.
   void stop() {

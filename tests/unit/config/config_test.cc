@@ -56,6 +56,8 @@ cdi_dir = "/c/./d"
 hooks_dir = "/opt/h/"
 modules_dir = "/m"
 admin_socket = "/a.sock"
+read_only_socket = "/view/b.sock"
+read_only_group = 65532
 claims = "${CARDCAGE_DEMO_DIR}/claims"
 instance = "$POD_UID"
 numa_attribute = "list"
@@ -86,6 +88,8 @@ module_call = "8m"
   EXPECT_EQ(config->node.hooks_dir.native(), "/opt/h");
   EXPECT_THAT(config->node.modules_dirs, ::testing::ElementsAre("/m"));
   EXPECT_EQ(config->node.admin_socket.native(), "/a.sock");
+  EXPECT_EQ(config->node.read_only_socket.native(), "/view/b.sock");
+  EXPECT_EQ(config->node.read_only_group, 65532u);
   EXPECT_EQ(config->node.claims_folder.native(), "/tmp/demo/claims");
   EXPECT_EQ(config->node.numa_attribute, NumaAttribute::kList);
   EXPECT_EQ(config->node.instance, "0f1d2c3b-aaaa-bbbb-cccc-123456789012");

@@ -59,6 +59,18 @@ TEST_F(SocketListenerTest, CreatesItsFolderAndAPrivateSocketWhateverTheUmask) {
   EXPECT_EQ(about.st_mode & 07777, 0750u);
 }
 
+TEST_F(SocketListenerTest, AGroupMayConnectWhateverTheUmask) {
+  const mode_t umask = ::umask(077);
+  const auto listener = SocketListener::open(
+      core, folder / "s", 0750, [](UniqueFd) {}, SocketListener::Appearance::kListening, ::getegid());
+  ::umask(umask);
+  ASSERT_TRUE(listener) << listener.error().message;
+  struct stat about{};
+  ASSERT_EQ(::stat((folder / "s").c_str(), &about), 0);
+  EXPECT_EQ(about.st_mode & 07777, 0660u);
+  EXPECT_EQ(about.st_gid, ::getegid());
+}
+
 TEST_F(SocketListenerTest, PassesOnConnectionsThatChildrenDoNotInherit) {
   const auto listener = open(folder / "s");
   ASSERT_TRUE(listener);
