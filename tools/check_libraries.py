@@ -7,7 +7,7 @@ import sys
 
 RELEASES = "Debian 12, Debian 13 and Ubuntu 24.04"
 LIBRARIES = {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "libgcc_s.so.1", "libstdc++.so.6",
-             "libcap.so.2", "libcrypto.so.3", "libcurl.so.4", "libmnl.so.0", "libseccomp.so.2"}
+             "libcap.so.2", "libcrypto.so.3", "libcurl.so.4", "libmnl.so.0", "libseccomp.so.2", "libssl.so.3"}
 # The newest symbol versions of Debian 12, which is the oldest of the releases.
 VERSIONS = {"GLIBC": (2, 36), "GLIBCXX": (3, 4, 30), "CXXABI": (1, 3, 13)}
 

@@ -226,7 +226,9 @@ Task<void> FakeApiServer::handle(FakeApiServer& fake, Exchange exchange) {
     co_return;
   }
   Response response{404, "404 page not found\n"};
-  if (request.target == "/apis/resource.k8s.io")
+  if (auto reviewed = fake.review(request))
+    response = std::move(*reviewed);
+  else if (request.target == "/apis/resource.k8s.io")
     response = fake.groups();
   else if (target)
     response = fake.execute(request, *target);

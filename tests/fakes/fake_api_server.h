@@ -57,6 +57,10 @@ class FakeApiServer {
   void require_token(std::string token);
   // Drops the field from all writes, at any depth, as a disabled feature gate does.
   void drop_field(std::string field);
+  // Reviews of tokens and rights. `resource` is "group/resource/name".
+  void know_user(std::string token, std::string user);
+  void expire_token(std::string token);
+  void allow(std::string user, std::string verb, std::string resource);
   void inject(Fault fault);
   void go_down() { server_.go_down(); }
   void come_up() { server_.come_up(); }
@@ -96,6 +100,8 @@ class FakeApiServer {
   std::optional<Fault> take_fault(const HttpsRequest& request);
   std::optional<Target> parse(const std::string& target) const;
   Response execute(const HttpsRequest& request, const Target& target);
+  // Returns nothing if the request is for another resource.
+  std::optional<Response> review(const HttpsRequest& request) const;
   Response groups() const;
   Response list(const Target& target) const;
   Response table(const Target& target) const;
@@ -110,6 +116,8 @@ class FakeApiServer {
   std::vector<std::string> versions_;
   std::string token_;
   std::vector<std::string> dropped_;
+  std::map<std::string, std::string> users_;  // by token
+  std::set<std::string> rights_;              // "user verb group/resource/name"
   std::vector<Fault> faults_;
   std::map<std::string, std::map<std::string, boost::json::object>> objects_;
   std::map<std::string, std::map<std::string, std::set<std::string>>> applied_;  // by UID and manager

@@ -1,5 +1,6 @@
 #include "web/server/connection.h"
 
+#include <boost/asio/ssl/stream.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 
@@ -13,6 +14,7 @@ namespace beast = boost::beast;
 namespace http = boost::beast::http;
 using asio::ip::tcp;
 using Parser = http::request_parser<http::string_body>;
+using TlsStream = asio::ssl::stream<beast::tcp_stream>;
 
 // Time and bytes for a peer to take the last response and end, so that no reset deletes it on the way.
 constexpr Duration kLingerLimit = std::chrono::seconds(1);
@@ -42,7 +44,7 @@ std::optional<WebResponse> response_to(const boost::system::error_code& failed) 
   return std::nullopt;
 }
 
-// Stream: a beast::tcp_stream, or one over it.
+// Stream: a beast::tcp_stream, or a TlsStream over it.
 template <class Stream>
 class StreamConnection final : public WebConnection, public std::enable_shared_from_this<StreamConnection<Stream>> {
  public:
@@ -54,9 +56,10 @@ class StreamConnection final : public WebConnection, public std::enable_shared_f
     boost::system::error_code unknown;
     const tcp::endpoint peer = lowest().socket().remote_endpoint(unknown);
     client_ = fmt::format("{}:{}", peer.address().to_string(), peer.port());
-    bool more = true;
+    bool more = co_await shake_hands();
+    const bool spoke = more;
     while (more) more = co_await serve_one();
-    co_await linger();
+    if (spoke) co_await linger();
     close();
   }
   void close() override {
@@ -66,7 +69,18 @@ class StreamConnection final : public WebConnection, public std::enable_shared_f
   }
 
  private:
+  static constexpr bool kTls = std::is_same_v<Stream, TlsStream>;
   beast::tcp_stream& lowest() { return beast::get_lowest_layer(stream_); }
+
+  // Returns false if the peer does not speak TLS, or is too slow.
+  Task<bool> shake_hands() {
+    boost::system::error_code failed;
+    if constexpr (kTls) {
+      lowest().expires_after(context_.limits.request);
+      co_await stream_.async_handshake(TlsStream::server, asio::redirect_error(asio::use_awaitable, failed));
+    }
+    co_return !failed && !closed_;
+  }
 
   // Returns whether the connection may serve another request.
   Task<bool> serve_one() {
@@ -174,8 +188,10 @@ class StreamConnection final : public WebConnection, public std::enable_shared_f
   Task<void> linger() {
     if (closed_) co_return;
     boost::system::error_code failed;
-    lowest().socket().shutdown(tcp::socket::shutdown_send, failed);
     lowest().expires_after(kLingerLimit);
+    // The end of TLS tells the peer that nothing was cut off.
+    if constexpr (kTls) co_await stream_.async_shutdown(asio::redirect_error(asio::use_awaitable, failed));
+    lowest().socket().shutdown(tcp::socket::shutdown_send, failed);
     std::array<char, kReadSize> ignored{};
     for (std::size_t left = kLingerBytes; !failed && left >= ignored.size(); left -= ignored.size())
       co_await lowest().async_read_some(asio::buffer(ignored), asio::redirect_error(asio::use_awaitable, failed));
@@ -202,6 +218,12 @@ class StreamConnection final : public WebConnection, public std::enable_shared_f
 
 std::shared_ptr<WebConnection> plain_connection(const ConnectionContext& context, tcp::socket socket) {
   return std::make_shared<StreamConnection<beast::tcp_stream>>(context, beast::tcp_stream(std::move(socket)));
+}
+
+// Connections keep what they need of the context.
+std::shared_ptr<WebConnection> tls_connection(const ConnectionContext& context, tcp::socket socket,
+                                              asio::ssl::context& tls) {
+  return std::make_shared<StreamConnection<TlsStream>>(context, TlsStream(beast::tcp_stream(std::move(socket)), tls));
 }
 
 }  // namespace cardcage

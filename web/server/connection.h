@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/context.hpp>
 #include <expected>
 #include <memory>
 
@@ -38,5 +39,7 @@ struct ConnectionContext {
 };
 
 std::shared_ptr<WebConnection> plain_connection(const ConnectionContext& context, asio::ip::tcp::socket socket);
+std::shared_ptr<WebConnection> tls_connection(const ConnectionContext& context, asio::ip::tcp::socket socket,
+                                              asio::ssl::context& tls);
 
 }  // namespace cardcage

@@ -36,6 +36,7 @@ Guard::Guard(std::vector<std::string> names, std::uint16_t port) : names_(std::m
 
 bool Guard::knows(std::string_view host) const {
   return std::ranges::any_of(names_, [&](const std::string& name) {
+    if (name == "*") return true;
     const bool any_port = host_and_port(name).second.empty();
     return boost::beast::iequals(any_port ? host_and_port(host).first : host, name);
   });
@@ -54,7 +55,9 @@ std::optional<WebResponse> Guard::refuse(const WebRequest& request) const {
 // Other sites can have a browser send forms and simple requests with the cookies of this server. They cannot set a
 // header of their own, nor send JSON, without a preflight request, which gets a refusal.
 std::optional<WebResponse> Guard::refuse_command(const WebRequest& request) const {
-  if (!boost::beast::iequals(host_of_origin(request.header("origin")), request.header("host")))
+  // A proxy such as kubectl's changes the Host. Only browsers set Sec-Fetch-Site, for the address that they show.
+  if (request.header("sec-fetch-site") != "same-origin" &&
+      !boost::beast::iequals(host_of_origin(request.header("origin")), request.header("host")))
     return error_response(403, "the request comes from another site: its Origin is not this server");
   if (request.header("x-cardcage-request") != "1")
     return error_response(403, "the header X-Cardcage-Request: 1 is missing");

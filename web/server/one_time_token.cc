@@ -1,29 +1,12 @@
 #include "web/server/one_time_token.h"
 
-#include <fmt/ranges.h>
-#include <openssl/crypto.h>
-#include <sys/random.h>
-
-#include <array>
-#include <cstdlib>
+#include <fmt/format.h>
 
 #include "web/server/guard.h"
+#include "web/server/secret.h"
 
 namespace cardcage {
 namespace {
-
-// Returns 256 random bits as hex digits.
-std::string random_text() {
-  std::array<unsigned char, 32> bytes{};
-  // The kernel returns all of so few bytes. A secret that can be guessed is worse than no page.
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) std::abort();
-  return fmt::format("{:02x}", fmt::join(bytes, ""));
-}
-
-// Takes the same time wherever the texts differ.
-bool same_secret(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
-}
 
 // Browsers send a cookie to every port of a host, so the name has the port: two servers must not overwrite it.
 std::string cookie_name(const WebRequest& request) {
@@ -37,8 +20,8 @@ OneTimeToken::OneTimeToken(std::string way_in, bool may_command, std::string why
     : way_in_(std::move(way_in)),
       may_command_(may_command),
       why_not_(std::move(why_not)),
-      token_(random_text()),
-      session_(random_text()) {}
+      token_(random_secret()),
+      session_(random_secret()) {}
 
 Task<std::expected<Visitor, WebResponse>> OneTimeToken::admit(WebRequest request) {
   const auto offered = request.path == "/" ? request.parameter("token") : std::nullopt;

@@ -74,11 +74,12 @@ struct WebServer::State final : RequestHandling {
       if (failed == boost::system::errc::too_many_files_open) co_await clock.sleep_for(kDescriptorRetry);
       if (failed) continue;
       if (static_cast<int>(connections.size()) >= site.limits.connections) {
-        turn_away(std::move(socket));
+        if (!site.tls) turn_away(std::move(socket));
         continue;
       }
       const ConnectionContext context{core, clock, site.limits, *this};
-      const auto connection = plain_connection(context, std::move(socket));
+      const auto connection = site.tls ? tls_connection(context, std::move(socket), *site.tls->current())
+                                       : plain_connection(context, std::move(socket));
       connections.insert(connection);
       tasks.spawn(serve(connection));
     }

@@ -11,6 +11,7 @@
 #include "host/core/clock.h"
 #include "web/server/access.h"
 #include "web/server/embedded_file.h"
+#include "web/server/tls_files.h"
 
 namespace cardcage {
 
@@ -38,8 +39,9 @@ struct WebSite {
   std::span<const EmbeddedFile> files;
   // Names that the Host of a request may have beside 127.0.0.1, localhost and [::1] with the port of the server. One
   // without a port is accepted with any.
-  std::vector<std::string> names;
+  std::vector<std::string> names;  // "*" = any
   WebLimits limits;
+  std::shared_ptr<TlsFiles> tls;  // null = plain HTTP
 };
 
 // [core] Every response has a strict content security policy. A request is refused if its Host is not a name of the

@@ -74,6 +74,10 @@ TEST_F(WebAccessTest, CommandsOfOtherSitesAreRefused) {
   const auto act = [&](const std::string& headers) { return visit("POST", "/api/v1/act", headers, "{}"); };
   EXPECT_THAT(act(origin + type + marker), AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("nothing{}")));
   EXPECT_THAT(act(type + marker), StartsWith("HTTP/1.1 403"));
+  const std::string behind_a_proxy = "Origin: http://127.0.0.1:8001\r\n" + type + marker;
+  EXPECT_THAT(act(behind_a_proxy + "Sec-Fetch-Site: same-origin\r\n"), StartsWith("HTTP/1.1 200"));
+  for (const char* site : {"cross-site", "same-site", "none", ""})
+    EXPECT_THAT(act(fmt::format("{}Sec-Fetch-Site: {}\r\n", behind_a_proxy, site)), StartsWith("HTTP/1.1 403")) << site;
   for (const std::string& other :
        {fmt::format("http://localhost:{}", port), std::string("http://127.0.0.1:1"), std::string("http://127.0.0.1"),
         std::string("null"), fmt::format("http://127.0.0.1:{}.evil.example", port)})

@@ -1,0 +1,135 @@
+#include "web/server/reviews.h"
+
+#include <algorithm>
+
+#include "host/core/digest.h"
+
+namespace cardcage {
+namespace {
+
+constexpr std::size_t kMaxToken = 16384, kMaxReview = std::size_t{1} << 20;
+constexpr std::size_t kMaxDecisions = 1000, kMaxOpen = 32;
+constexpr Duration kAllowedFor = std::chrono::seconds(60), kRefusedFor = std::chrono::seconds(10);
+// People wait for it with an empty page.
+constexpr Duration kReviewLimit = std::chrono::seconds(5);
+
+// The parts of the user that SubjectAccessReview takes have other places there.
+json::object subject(const json::object& user) {
+  json::object spec{{"user", text_at(user, "username")}};
+  for (const char* member : {"groups", "uid", "extra"})
+    if (const json::value* value = user.if_contains(member)) spec[member] = *value;
+  return spec;
+}
+
+}  // namespace
+
+std::string ReviewedResource::text() const {
+  return fmt::format("{}.{}{}", resource, group, name.empty() ? "" : fmt::format(" '{}'", name));
+}
+
+// A page sends many requests at once; those with one token share one review.
+struct Reviews::OpenReview {
+  explicit OpenReview(asio::io_context& core) : ended(core, Instant::max()) {}
+  asio::steady_timer ended;
+  Result<Visitor> result;
+};
+
+Reviews::Reviews(asio::io_context& core, Clock& clock, Credentials credentials, ReviewedResource resource,
+                 bool commands, ApiPace pace)
+    : core_(core),
+      clock_(clock),
+      session_(core, clock, std::move(credentials), pace),
+      resource_(std::move(resource)),
+      commands_(commands) {}
+
+Task<Result<Visitor>> Reviews::visitor(std::string token) {
+  if (token.empty() || token.size() > kMaxToken)
+    co_return fail(Code::kUnauthenticated, "the token is empty or longer than {} bytes", kMaxToken);
+  const std::string key = sha256_hex(token);
+  if (key.empty()) co_return fail(Code::kUnavailable, "OpenSSL offers no SHA-256; look at openssl.cnf");
+  if (const auto known = decisions_.find(key); known != decisions_.end() && clock_.now() < known->second.until)
+    co_return known->second.result;
+  if (const auto found = open_.find(key); found != open_.end()) {
+    const auto other = found->second;
+    boost::system::error_code ignored;
+    co_await other->ended.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    co_return other->result;
+  }
+  if (open_.size() >= kMaxOpen)
+    co_return fail(Code::kResourceExhausted, "too many tokens wait for the API server; try again in a moment");
+  const auto open = std::make_shared<OpenReview>(core_);
+  open_.emplace(key, open);
+  open->result = co_await review(std::move(token));
+  remember(key, open->result);
+  open_.erase(key);
+  open->ended.cancel();
+  co_return open->result;
+}
+
+Task<Result<Visitor>> Reviews::review(std::string token) {
+  const Instant deadline = clock_.now() + kReviewLimit;
+  json::object given{{"token", std::move(token)}};
+  const auto reviewed =
+      co_await create("/apis/authentication.k8s.io/v1/tokenreviews", "TokenReview", std::move(given), deadline);
+  if (!reviewed) co_return std::unexpected(reviewed.error());
+  const json::object& user = object_at(*reviewed, "user");
+  if (!bool_at(*reviewed, "authenticated") || text_at(user, "username").empty())
+    co_return fail(Code::kUnauthenticated, "the token is not valid, or has expired; sign in with a new one");
+  Visitor visitor;
+  visitor.name = text_at(user, "username");
+  const Result<bool> may_look = co_await may(user, "get", deadline);
+  if (!may_look) co_return std::unexpected(may_look.error());
+  if (!*may_look)
+    co_return fail(Code::kPermissionDenied, "{} may not get {}; ask for a role with this right", visitor.name,
+                   resource_.text());
+  if (commands_) {
+    const Result<bool> may_command = co_await may(user, "update", deadline);
+    if (!may_command) co_return std::unexpected(may_command.error());
+    visitor.may_command = *may_command;
+  }
+  co_return visitor;
+}
+
+Task<Result<bool>> Reviews::may(json::object user, std::string verb, Instant deadline) {
+  json::object spec = subject(user);
+  spec["resourceAttributes"] = json::object{
+      {"group", resource_.group}, {"resource", resource_.resource}, {"verb", verb}, {"name", resource_.name}};
+  const auto reviewed = co_await create("/apis/authorization.k8s.io/v1/subjectaccessreviews", "SubjectAccessReview",
+                                        std::move(spec), deadline);
+  if (!reviewed) co_return std::unexpected(reviewed.error());
+  co_return bool_at(*reviewed, "allowed") && !bool_at(*reviewed, "denied");
+}
+
+// Returns the status of the review. Nothing is stored, so the call may be repeated.
+Task<Result<json::object>> Reviews::create(std::string path, std::string kind, json::object spec, Instant deadline) {
+  const std::string group_version = path.substr(6, path.rfind('/') - 6);
+  ApiCall call;
+  call.what = "create " + kind;
+  call.request.method = "POST";
+  call.request.path = std::move(path);
+  call.request.body =
+      json::serialize(json::object{{"apiVersion", group_version}, {"kind", kind}, {"spec", std::move(spec)}});
+  call.request.max_body = kMaxReview;
+  const auto body = co_await session_.call(std::move(call), deadline);
+  if (!body) {
+    const bool refused = body.error().code == Code::kPermissionDenied;
+    co_return fail(Code::kUnavailable, "cannot check who you are: {}{}", body.error().message,
+                   refused ? "; the server's service account needs the role system:auth-delegator" : "");
+  }
+  const auto parsed = parse_json(*body, kind);
+  if (!parsed) co_return fail(Code::kUnavailable, "cannot check who you are: {}", parsed.error().message);
+  co_return object_at(as_object(*parsed), "status");
+}
+
+void Reviews::remember(const std::string& key, const Result<Visitor>& result) {
+  decisions_.erase(key);
+  if (!result && result.error().code == Code::kUnavailable) return;
+  const Instant now = clock_.now();
+  if (decisions_.size() >= kMaxDecisions)
+    std::erase_if(decisions_, [&](const auto& known) { return known.second.until <= now; });
+  if (decisions_.size() >= kMaxDecisions)
+    decisions_.erase(std::ranges::min_element(decisions_, {}, [](const auto& known) { return known.second.until; }));
+  decisions_.emplace(key, Decision{result, now + (result ? kAllowedFor : kRefusedFor)});
+}
+
+}  // namespace cardcage
