@@ -93,8 +93,7 @@ struct SocketListener::Gate {
 };
 
 Result<std::unique_ptr<SocketListener>> SocketListener::open(asio::io_context& core, fs::path path, mode_t folder_mode,
-                                                             Accepted accepted, Appearance appearance,
-                                                             Group group) {
+                                                             Accepted accepted, Appearance appearance, Group group) {
   if (auto made = make_folder(path.parent_path(), folder_mode); !made) return std::unexpected(made.error());
   auto fd = listening(path, appearance, group);
   if (!fd) return std::unexpected(fd.error());

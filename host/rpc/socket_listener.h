@@ -26,10 +26,10 @@ class SocketListener {
   // Who may connect besides the owner: with a group, the socket belongs to it and has mode 0660.
   using Group = std::optional<gid_t>;
 
-  // Listens on `path` with mode 0600 or that of the group, and creates its folder with `folder_mode` if it is missing. Replaces the socket
-  // of a dead process. Fails with kAlreadyExists for a socket that is served and with kFailedPrecondition for any other
-  // file, and leaves both in place. `accepted` is called on the core with each connection, which is non-blocking and
-  // close-on-exec.
+  // Listens on `path` with mode 0600 or that of the group, and creates its folder with `folder_mode` if it is missing.
+  // Replaces the socket of a dead process. Fails with kAlreadyExists for a socket that is served and with
+  // kFailedPrecondition for any other file, and leaves both in place. `accepted` is called on the core with each
+  // connection, which is non-blocking and close-on-exec.
   static Result<std::unique_ptr<SocketListener>> open(asio::io_context& core, std::filesystem::path path,
                                                       mode_t folder_mode, Accepted accepted,
                                                       Appearance appearance = Appearance::kBound,

@@ -12,7 +12,7 @@ MOCK = {"modules": {"mock": {"enabled": True}}}
 EVERYTHING = MOCK | {
     "apf": {"enabled": True}, "claimStatus": {"enabled": True}, "bindingConditions": {"enabled": True}, "earlyClaims": {"enabled": True},
     "services": {"enabled": True}, "networkDevices": {"enabled": True}, "nodeFeatureDiscovery": {"enabled": True},
-    "admissionPolicy": {"parameters": True}, "imagePullSecrets": [{"name": "secret"}], "podAnnotations": {"a.b/c": "d"},
+    "web": {"enabled": True, "networkPolicy": {"enabled": True}}, "admissionPolicy": {"parameters": True}, "imagePullSecrets": [{"name": "secret"}], "podAnnotations": {"a.b/c": "d"},
     "vendorModules": [{"name": "acme", "path": "/modules/libacme.so", "sha256": "0" * 64, "image": "example.com/acme:1", "drivers": [{"driver": "gpu.acme.com"}]}]}
 CLUSTER_KINDS = ("clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings,deviceclasses,"
                  "flowschemas,prioritylevelconfigurations")

@@ -25,7 +25,7 @@ EVERYTHING = {
         {"name": "example.com/rail", "value": 3, "select": {"pci": "0000:41:00.*"}}],
         "health": [{"cause": "*", "hold_down": "5s"}]}},
     "services": {"enabled": True}, "networkDevices": {"enabled": True}, "nodeFeatureDiscovery": {"enabled": True}, "hooksDir": "/opt/cardcage/hooks",
-    "metrics": {"listen": "0.0.0.0:9471"},
+    "metrics": {"listen": "0.0.0.0:9471"}, "web": {"enabled": True},
     "config": {"node": {"numa_attribute": "list"}, "apiserver": {"request_timeout": "5s"}, "log": {"level": "debug", "format": "json"}, "deadlines": {"prepare": "30s"},
                "extraToml": '[[module]]\nname = "second"\npath = "libcardcage_mock.so"\n[[module.serve]]\ndriver = "other.mock.cardcage.dev"'}}
 

@@ -6,6 +6,7 @@
 #include "host/core/file.h"
 #include "host/core/unique_fd.h"
 #include "host/rpc/unix_socket.h"
+#include "tests/daemon/admin_client.h"
 #include "tests/daemon/daemon_fixture.h"
 #include "tests/fakes/eventually.h"
 #include "tests/fakes/http_get.h"
@@ -68,6 +69,21 @@ TEST_F(OpenTest, TheAdminSocketIsServedOnceItsPathIsFree) {
   other = UniqueFd();
   EXPECT_TRUE(shows("status", "cardcage ", std::chrono::seconds(10)));
   EXPECT_THAT(cagectl("status").text, Not(HasSubstr("admin socket")));
+}
+
+TEST_F(OpenTest, TheReadOnlySocketIsServedAndServedAgain) {
+  const fs::path folder = daemon.folder() / "view";
+  std::string text = configuration();
+  const std::string metrics = "[metrics]";
+  text.replace(text.find(metrics), 0, fmt::format("read_only_socket = \"{}/admin.sock\"\n", folder.native()));
+  daemon.configure(text);
+  start_and_register();
+  const auto read = [&] { return AdminClient(folder / "admin.sock").status().node(); };
+  EXPECT_EQ(read(), "node1");
+  EXPECT_TRUE(shows("status", "node1")) << "the admin socket is another one";
+  fs::remove_all(folder);
+  EXPECT_TRUE(eventually([&] { return is_served(folder / "admin.sock"); }, std::chrono::seconds(60)));
+  EXPECT_EQ(read(), "node1");
 }
 
 TEST_F(OpenTest, APathThatIsNoSocketIsTriedAgain) {

@@ -11,12 +11,26 @@
 {{- fail (printf "metrics.%s.enabled: Prometheus cannot reach metrics.listen '%s'; set metrics.listen=0.0.0.0:9471" $monitor $.Values.metrics.listen) }}
 {{- end }}
 {{- end }}
+{{- with .Values.web }}
+{{- if .enabled }}
+{{- include "cardcage.checks.tls" (list "web" .tls) }}
+{{- end }}
+{{- end }}
 {{- include "cardcage.checks.profiles" . }}
 {{- range (include "cardcage.groups" . | fromJson).groups }}
 {{- include "cardcage.checks.group" . }}
 {{- end }}
 {{- include "cardcage.checks.drivers" . }}
 {{- include "cardcage.checks.releases" . }}
+{{- end }}
+
+{{- define "cardcage.checks.tls" }}
+{{- $where := index . 0 }}
+{{- with index . 1 }}
+{{- if and .certManager.enabled (not (get .certManager.issuerRef "name")) }}
+{{- fail (printf "%s.tls.certManager has no issuerRef.name: cert-manager would not know who signs; name an Issuer or ClusterIssuer" $where) }}
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{- define "cardcage.checks.profiles" }}

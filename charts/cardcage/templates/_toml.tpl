@@ -80,6 +80,10 @@ path = {{ toRawJson .path }}
 {{- if .values.nodeFeatureDiscovery.enabled }}{{ $_ := set $node "features_dir" .values.nodeFeatureDiscovery.dir }}{{ end }}
 {{- if include "cardcage.services" . }}{{ $_ := set $node "services_cgroup" .values.services.cgroup }}{{ end }}
 {{- if include "cardcage.networkDevices" . }}{{ $_ := set $node "nri_socket" (printf "%s/nri.sock" .values.nriSocketDir) }}{{ end }}
+{{- if and .values.web.enabled (not .values.web.allowActions) }}
+{{- $_ := set $node "read_only_socket" (printf "%s/admin.sock" (include "cardcage.web.folder" .)) }}
+{{- $_ := set $node "read_only_group" (int (include "cardcage.web.group" .)) }}
+{{- end }}
 {{- $node | toJson }}
 {{- end }}
 
