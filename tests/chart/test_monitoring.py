@@ -13,8 +13,9 @@ VALUES = {"modules": {"mock": {"enabled": True}}, "metrics": {
     "listen": "0.0.0.0:9999", "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}}, "podMonitor": {"enabled": True},
     "prometheusRule": {"enabled": True}, "dashboard": {"enabled": True}}}
 ALERTS = yaml.safe_load((CHART / "files/alerts.yaml").read_text())
+RECORDED = yaml.safe_load((CHART / "files/rules.yaml").read_text())
 DASHBOARD = json.loads((CHART / "files/dashboard.json").read_text())
-EXPRESSIONS = [rule["expr"] for group in ALERTS["groups"] for rule in group["rules"]] + [
+EXPRESSIONS = [rule["expr"] for group in RECORDED["groups"] + ALERTS["groups"] for rule in group["rules"]] + [
     target["expr"].replace("$__rate_interval", "5m") for panel in DASHBOARD["panels"] for target in panel["targets"]]
 
 
@@ -34,7 +35,7 @@ def test_monitors_find_the_port():
 
 def test_rules_and_dashboard_are_rendered():
     objects = render(VALUES)
-    assert one(objects, "PrometheusRule")["spec"] == ALERTS
+    assert one(objects, "PrometheusRule")["spec"] == {"groups": RECORDED["groups"] + ALERTS["groups"]}
     assert json.loads(one(objects, "ConfigMap", "cardcage-dashboard")["data"]["cardcage.json"]) == DASHBOARD
 
 
@@ -54,7 +55,7 @@ def test_expressions_are_valid(tmp_path):
     rules = tmp_path / "rules.yaml"
     rules.write_text(yaml.safe_dump({"groups": [{"name": "all", "rules": [
         {"record": f"expression:{number}", "expr": expression.replace("$instance", ".*")} for number, expression in enumerate(EXPRESSIONS)]}]}))
-    promtool("check", "rules", rules, CHART / "files/alerts.yaml")
+    promtool("check", "rules", rules, CHART / "files/alerts.yaml", CHART / "files/rules.yaml")
 
 
 RULES = [rule for group in ALERTS["groups"] for rule in group["rules"]]
@@ -135,4 +136,28 @@ def test_alerts_fire_after_their_time_and_clear(tmp_path):
                 "promql_expr_test": [{"expr": "ALERTS", "eval_time": "120m", "exp_samples": []}]}
     file = tmp_path / "test.yaml"
     file.write_text(yaml.safe_dump({"rule_files": [str(CHART / "files/alerts.yaml")], "tests": [in_order, *map(alert_test, RULES)]}))
+    promtool("test", "rules", file)
+
+
+def recorded(name: str, *samples: tuple[str, float]) -> dict:
+    return {"expr": name, "eval_time": "20m", "exp_samples": [{"labels": name + labels, "value": value} for labels, value in samples]}
+
+
+def test_sums_are_recorded(tmp_path):
+    """Two devices of one driver, one of them held twice; a prepare each second, one of 60 fails."""
+    health = 'cardcage_device_health{module="gpu", served_by="gpu.example.com"'
+    held = 'cardcage_device_held{served_by="gpu.example.com", id="gpu-0"'
+    series = [sample(f'{health}, id="gpu-0", state="healthy"}}', "1x30"), sample(f'{health}, id="gpu-1", state="unhealthy"}}', "1x30"),
+              sample(f'{held}, claim="a"}}', "1x30"), sample(f'{held}, claim="b"}}', "1x30"), *slow_prepares(0),
+              sample(f'cardcage_call_seconds_count{{{PREPARE}, code="ok"}}', "0+59x30"),
+              sample(f'cardcage_call_seconds_count{{{PREPARE}, code="unavailable"}}', "0+1x30")]
+    served, call = 'instance="node-1", served_by="gpu.example.com"', 'call="prepare", instance="node-1", name="gpu.example.com"'
+    expected = [
+        recorded("cardcage:devices:sum", (f'{{{served}, module="gpu", state="healthy"}}', 1), (f'{{{served}, module="gpu", state="unhealthy"}}', 1)),
+        recorded("cardcage:devices_held:count", (f"{{{served}}}", 1)),
+        recorded("cardcage:call_seconds:p99_5m", (f"{{{call}}}", 0.99)),
+        recorded("cardcage:calls_failed:rate5m", (f'{{{call}, code="unavailable"}}', 1 / 60))]
+    file = tmp_path / "test.yaml"
+    file.write_text(yaml.safe_dump({"rule_files": [str(CHART / "files/rules.yaml")], "tests": [
+        {"name": "sums", "interval": "1m", "input_series": series, "promql_expr_test": expected}]}))
     promtool("test", "rules", file)

@@ -1,9 +1,25 @@
 // TokenReviews and SubjectAccessReviews of the fake API server.
-#include "host/apiserver/json_view.h"
+#include <fmt/format.h>
+
 #include "tests/fakes/fake_api_server.h"
 
 namespace cardcage {
 namespace {
+
+namespace json = boost::json;
+
+// Returns the text at a JSON pointer, "/spec/token"; empty without it.
+std::string text_in(const json::value& body, std::string_view pointer) {
+  json::error_code missing;
+  const json::value* const found = body.find_pointer(pointer, missing);
+  return found && found->is_string() ? std::string(found->get_string()) : "";
+}
+
+std::size_t items_in(const json::value& body, std::string_view pointer) {
+  json::error_code missing;
+  const json::value* const found = body.find_pointer(pointer, missing);
+  return found && found->is_array() ? found->get_array().size() : 0;
+}
 
 json::object reviewed(const char* kind, json::object status) {
   return {{"kind", kind}, {"metadata", json::object()}, {"status", std::move(status)}};
@@ -24,10 +40,9 @@ void FakeApiServer::allow(std::string user, std::string verb, std::string resour
 std::optional<FakeApiServer::Response> FakeApiServer::review(const HttpsRequest& request) const {
   json::error_code failed;
   const json::value body = json::parse(request.body, failed);
-  const json::object& spec = object_at(as_object(body), "spec");
   if (request.method != "POST") return std::nullopt;
   if (request.target == "/apis/authentication.k8s.io/v1/tokenreviews") {
-    const auto user = users_.find(std::string(text_at(spec, "token")));
+    const auto user = users_.find(text_in(body, "/spec/token"));
     if (user == users_.end())
       return Response{201, json::serialize(reviewed("TokenReview", {{"error", "token has expired"}}))};
     json::object known{{"username", user->second},
@@ -38,13 +53,13 @@ std::optional<FakeApiServer::Response> FakeApiServer::review(const HttpsRequest&
                     json::serialize(reviewed("TokenReview", {{"authenticated", true}, {"user", std::move(known)}}))};
   }
   if (request.target != "/apis/authorization.k8s.io/v1/subjectaccessreviews") return std::nullopt;
-  const json::object& wanted = object_at(spec, "resourceAttributes");
-  const std::string user(text_at(spec, "user"));
+  const std::string user = text_in(body, "/spec/user"), wanted = "/spec/resourceAttributes/";
   // An authorizer may look at any of these, so a client that leaves one out is wrong.
-  const bool complete = text_at(spec, "uid") == "uid-of-" + user && array_at(spec, "groups").size() == 1 &&
-                        array_at(object_at(spec, "extra"), "example.com/from").size() == 2;
-  const std::string right = fmt::format("{} {} {}/{}/{}", user, text_at(wanted, "verb"), text_at(wanted, "group"),
-                                        text_at(wanted, "resource"), text_at(wanted, "name"));
+  const bool complete = text_in(body, "/spec/uid") == "uid-of-" + user && items_in(body, "/spec/groups") == 1 &&
+                        items_in(body, "/spec/extra/example.com~1from") == 2;
+  const std::string right =
+      fmt::format("{} {} {}/{}/{}", user, text_in(body, wanted + "verb"), text_in(body, wanted + "group"),
+                  text_in(body, wanted + "resource"), text_in(body, wanted + "name"));
   return Response{201,
                   json::serialize(reviewed("SubjectAccessReview", {{"allowed", complete && rights_.contains(right)}}))};
 }

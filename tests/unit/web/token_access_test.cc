@@ -69,7 +69,7 @@ TEST_F(TokenAccessTest, WithoutATokenThePageAsksForOne) {
   EXPECT_EQ(page.error().status, 401u);
   EXPECT_EQ(header_of(page.error(), "WWW-Authenticate"), "Bearer");
   EXPECT_THAT(page.error().content_type, HasSubstr("text/html"));
-  EXPECT_THAT(page.error().body, AllOf(HasSubstr("src=\"sign-in.js\""), Not(HasSubstr("\"/sign-in"))))
+  EXPECT_THAT(page.error().fixed_body, AllOf(HasSubstr("src=\"sign-in.js\""), Not(HasSubstr("\"/sign-in"))))
       << "its links are relative, for the API server's proxy";
   const auto data = admit(get("/api/v1/status"));
   ASSERT_FALSE(data);
