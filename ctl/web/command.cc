@@ -5,7 +5,9 @@
 #include "ctl/session.h"
 #include "ctl/web/node_actions.h"
 #include "ctl/web/node_api.h"
+#include "ctl/web/protection.h"
 #include "embedded/node_page.h"
+#include "host/core/log.h"
 #include "host/core/tcp_address.h"
 #include "web/server/one_time_token.h"
 
@@ -17,44 +19,64 @@ struct PageOptions {
   std::vector<std::string> names;
   bool allow_actions = false;
   std::uint32_t idle_seconds = 3600;
+  ProtectionOptions protection;
 };
+
+// A right that is withdrawn ends an open page within this time: its stream of changes begins anew, with a new review.
+constexpr Duration kReviewedStream = std::chrono::minutes(5);
 
 // Everything that runs on the core until the server ends.
 class PageServer {
  public:
-  PageServer(const Session& session, const PageOptions& options)
+  PageServer(const Session& session, const PageOptions& options, Protection protection, asio::io_context& core,
+             Clock& clock)
       : options_(options),
+        clock_(clock),
+        core_(core),
+        protection_(std::move(protection)),
         client_(core_, session.socket),
         hub_(core_, clock_, client_),
-        access_("run 'cagectl web' again, and open the address that it prints", options.allow_actions,
-                "run 'cagectl web --allow-actions'"),
-        server_(core_, clock_, site(), access_) {}
+        token_("run 'cagectl web' again, and open the address that it prints", options.allow_actions,
+               "run 'cagectl web --allow-actions'"),
+        server_(core_, clock_, site(), access()) {}
 
   // Returns after a signal, or when no browser has used the page for the time of --idle.
   Status run(bool json) {
     if (auto listening = server_.listen(options_.listen); !listening) return listening;
-    print_address(json);
+    if (protection_.access)
+      log(LogLevel::kInfo, "serving the page of the node",
+          {{"node", options_.protection.node}, {"listen", options_.listen}});
+    else
+      print_address(json);
     signals_.async_wait([this](const boost::system::error_code& cancelled, int) {
       if (!cancelled) end();
     });
-    spawn(core_, end_when_idle());
+    if (!protection_.access) spawn(core_, end_when_idle());
     core_.run();
     return {};
   }
 
  private:
+  Access& access() {
+    if (protection_.access) return *protection_.access;
+    return token_;
+  }
   WebSite site() {
     WebSite site;
     site.routes = node_routes(client_, hub_);
     for (WebRoute& route : node_action_routes(client_)) site.routes.push_back(std::move(route));
     site.files = node_page();
     site.names = options_.names;
+    site.tls = protection_.tls;
+    if (protection_.access) site.limits.stream = kReviewedStream;
+    // Visitors prove who they are with every request, so another name gives no one a way in.
+    if (protection_.access && site.names.empty()) site.names.emplace_back("*");
     return site;
   }
   void print_address(bool json) const {
     const bool v6 = parse_tcp_address(options_.listen)->address().is_v6();
-    const std::string url =
-        fmt::format("http://{}:{}/?token={}", v6 ? "[::1]" : "127.0.0.1", server_.port(), access_.token());
+    const std::string url = fmt::format("{}://{}:{}/?token={}", protection_.tls ? "https" : "http",
+                                        v6 ? "[::1]" : "127.0.0.1", server_.port(), token_.token());
     if (json)
       print_json({{"url", url}});
     else
@@ -82,35 +104,40 @@ class PageServer {
   }
 
   const PageOptions& options_;
-  SystemClock clock_;
-  asio::io_context core_{1};
+  Clock& clock_;
+  asio::io_context& core_;
+  Protection protection_;
   asio::signal_set signals_{core_, SIGINT, SIGTERM};
   Wakeup idle_{core_};
   bool ending_ = false;
   DaemonClient client_;
   ChangeHub hub_;
-  OneTimeToken access_;
+  OneTimeToken token_;
   WebServer server_;
 };
 
-// The page and its token cross the network as plain text.
-Status check_listen(const std::string& listen) {
-  const auto address = parse_tcp_address(listen);
+// Without TLS, the page and its token would cross the network as plain text.
+Status check_listen(const PageOptions& options) {
+  const auto address = parse_tcp_address(options.listen);
   if (!address) return within(address.error(), "--listen");
-  if (!address->address().is_loopback())
+  if (!address->address().is_loopback() && options.protection.certificate.empty())
     return fail(Code::kInvalidArgument,
                 "--listen: '{}' is not an address of this machine alone; use 127.0.0.1, and reach it by 'ssh -L' or "
-                "'kubectl port-forward'",
-                listen);
+                "'kubectl port-forward', or add --tls-cert and --tls-key",
+                options.listen);
   return {};
 }
 
 Status serve_page(const Session& session, const PageOptions& options) {
-  if (auto good = check_listen(options.listen); !good) return good;
+  if (auto good = check_listen(options); !good) return good;
   const auto status = ask(session.socket, &admin::v1::Admin::Stub::GetStatus);
   if (!status && status.error().code != Code::kUnavailable) return std::unexpected(status.error());
   if (!status) print_error("warning: " + status.error().message);
-  return PageServer(session, options).run(session.json);
+  SystemClock clock;
+  asio::io_context core(1);
+  auto protection = Protection::open(core, clock, options.protection, options.allow_actions);
+  if (!protection) return std::unexpected(protection.error());
+  return PageServer(session, options, std::move(*protection), core, clock).run(session.json);
 }
 
 }  // namespace
@@ -128,6 +155,7 @@ void add_web(CLI::App& app, Session& session) {
       ->check(CLI::Range(1u, 1'000'000u))
       ->type_name("SECONDS")
       ->capture_default_str();
+  add_protection_options(*command, options->protection);
   command->callback([&session, options] { session.outcome = serve_page(session, *options); });
 }
 

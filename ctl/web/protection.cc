@@ -8,9 +8,9 @@ namespace {
 Result<std::unique_ptr<Reviews>> open_reviews(asio::io_context& core, Clock& clock, const std::string& node,
                                               bool commands) {
   if (node.empty()) return fail(Code::kInvalidArgument, "--kubernetes needs --node-name, or $NODE_NAME");
-  auto credentials = Credentials::from_service_account(
-      clock, {process_environment("KUBERNETES_SERVICE_HOST").value_or(""),
-              process_environment("KUBERNETES_SERVICE_PORT").value_or("")});
+  auto credentials =
+      Credentials::from_service_account(clock, {process_environment("KUBERNETES_SERVICE_HOST").value_or(""),
+                                                process_environment("KUBERNETES_SERVICE_PORT").value_or("")});
   if (!credentials) return within(credentials.error(), "--kubernetes");
   return std::make_unique<Reviews>(core, clock, std::move(*credentials),
                                    ReviewedResource{.resource = "nodes", .name = node}, commands);
@@ -25,8 +25,8 @@ void add_protection_options(CLI::App& command, ProtectionOptions& options) {
   command.add_option("--node-name", options.node, "the node, as rights of Kubernetes name it")
       ->envname("NODE_NAME")
       ->type_name("NAME");
-  auto* certificate = command.add_option("--tls-cert", options.certificate, "the certificate of the page, PEM")
-                          ->type_name("FILE");
+  auto* certificate =
+      command.add_option("--tls-cert", options.certificate, "the certificate of the page, PEM")->type_name("FILE");
   auto* key = command.add_option("--tls-key", options.key, "its key, PEM")->type_name("FILE");
   certificate->needs(key);
   key->needs(certificate);

@@ -150,15 +150,16 @@ class StreamConnection final : public WebConnection, public std::enable_shared_f
     const auto source = response.events([woken] {
       if (const auto waiting = woken.lock()) waiting->wake();
     });
+    const Instant end = context_.clock.now() + context_.limits.stream;
     Instant ping = context_.clock.now() + context_.limits.ping;
-    while (open && !closed_) {
+    while (open && !closed_ && context_.clock.now() < end) {
       std::string text;
       if (const auto event = source->take())
         text = fmt::format("event: {}\ndata: {}\n\n", event->name, event->data);
       else if (context_.clock.now() >= ping)
         text = ": ping\n\n";
       if (text.empty()) {
-        co_await woken_->wait_until(context_.clock, ping);
+        co_await woken_->wait_until(context_.clock, std::min(ping, end));
       } else {
         open = co_await write_text(text);
         ping = context_.clock.now() + context_.limits.ping;

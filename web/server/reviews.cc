@@ -82,10 +82,13 @@ Task<Result<Visitor>> Reviews::review(std::string token) {
   if (!*may_look)
     co_return fail(Code::kPermissionDenied, "{} may not get {}; ask for a role with this right", visitor.name,
                    resource_.text());
+  visitor.why_not = "this server takes no commands; use cagectl on the node";
   if (commands_) {
     const Result<bool> may_command = co_await may(user, "update", deadline);
     if (!may_command) co_return std::unexpected(may_command.error());
     visitor.may_command = *may_command;
+    visitor.why_not =
+        fmt::format("{} may not update {}; ask for a role with this right", visitor.name, resource_.text());
   }
   co_return visitor;
 }

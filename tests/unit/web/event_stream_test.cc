@@ -95,5 +95,15 @@ TEST_F(ImpatientServerTest, ClosesAConnectionThatIsIdle) {
   EXPECT_THAT(client.read_all(), StartsWith("HTTP/1.1 200"));
 }
 
+class ShortStreamTest : public WebWorld {
+ protected:
+  ShortStreamTest() : WebWorld({.stream = std::chrono::milliseconds(50)}) {}
+};
+
+// A browser begins another one, whose visitor is admitted anew.
+TEST_F(ShortStreamTest, AStreamEndsAfterItsTime) {
+  EXPECT_THAT(visit("GET", "/api/v1/watch"), HasSubstr("Content-Type: text/event-stream"));
+}
+
 }  // namespace
 }  // namespace cardcage
