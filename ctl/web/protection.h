@@ -14,6 +14,7 @@ namespace cardcage {
 struct ProtectionOptions {
   bool kubernetes = false;
   std::string node;
+  std::filesystem::path kubeconfig;  // empty = the service account of the pod
   std::filesystem::path certificate, key;
 };
 
