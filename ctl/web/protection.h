@@ -1,4 +1,4 @@
-// What protects a page that others can reach: TLS, and visitors whom the API server knows.
+// The protection of a page that others can reach: TLS, and visitors whom the API server knows.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -32,7 +32,7 @@ struct WebLimits {
   Duration idle = std::chrono::seconds(60);      // between requests
   Duration response = std::chrono::seconds(30);  // to read a response or an event
   Duration ping = std::chrono::seconds(15);      // between comments in a stream without events
-  Duration stream = std::chrono::hours(24);      // of a stream of events; browsers begin another
+  Duration stream = std::chrono::hours(24);      // longest stream of events; browsers begin another
 };
 
 struct WebSite {

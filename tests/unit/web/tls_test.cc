@@ -99,10 +99,11 @@ class TlsTest : public ::testing::Test {
     ASSERT_TRUE(write_file_atomically(folder / "tls.crt", certificates.server, 0600, false));
     ASSERT_TRUE(write_file_atomically(folder / "tls.key", certificates.server_key, 0600, false));
   }
-  std::string get(const std::string& path, const std::string& ca) {
+  std::string get(const std::string& path, const std::string& ca, const std::string& header = "") {
     TlsClient client(port, ca);
     if (client.failed()) return client.failed().message();
-    return client.ask(fmt::format("GET {} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: close\r\n\r\n", path, port));
+    return client.ask(
+        fmt::format("GET {} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: close\r\n{}\r\n", path, port, header));
   }
   void pass(Duration time) {
     core.call([&] { clock.advance(time); });
@@ -148,6 +149,11 @@ TEST_F(TlsTest, TheLastGoodCertificateIsKept) {
 TEST_F(TlsTest, OldVersionsAreRefused) {
   EXPECT_TRUE(TlsClient(port, first.ca, TLS1_1_VERSION).failed());
   EXPECT_FALSE(TlsClient(port, first.ca, TLS1_2_VERSION).failed());
+}
+
+TEST_F(TlsTest, AGiantTokenIsRefusedBeforeItIsReviewed) {
+  const std::string token = "X-Cardcage-Token: " + std::string(20'000, 'x') + "\r\n";
+  EXPECT_THAT(get("/api/v1/long", first.ca, token), StartsWith("HTTP/1.1 431"));
 }
 
 TEST_F(TlsTest, PlainHttpGetsNothing) {
