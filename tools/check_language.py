@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 SOURCES = ("*.cc", "*.h", "*.hpp", "*.c", "*.rs", "*.py", "*.go", "*.proto", "*.cmake", "*CMakeLists.txt", "*.toml", "*.yaml",
-           "*.sh", "tools/*", ".ci/run")
+           "*.sh", "*.js", "*.mjs", "*.css", "tools/*", ".ci/run")
 COMMENT = r"(?:(?:^|\s)(?://+|/\*+|#+)|^\s+\*)\s+"
 PATTERNS = [
     (re.compile(COMMENT + r"(?:Of|What|Whose|Whoever|Nobody|Somebody|That which|Such)\b"),

@@ -152,6 +152,8 @@ std::vector<DeviceReport> OperatorView::devices() const {
     DeviceHealth health = served->supervisor->health(served->device);
     report.device.health = std::move(health.health);
     report.causes = std::move(health.causes);
+    if (const CordonRecord* const cordon = served->supervisor->device_health().find_cordon(served->device.id))
+      report.cordon = *cordon;
     if (const Resource* resource =
             served->served.is_resource() ? daemon_.resources.find(served->served.name) : nullptr) {
       const auto own = resource->allocator().record_for(report.module, served->device);

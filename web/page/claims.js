@@ -1,8 +1,6 @@
 // Claims and pods that hold devices now, and the devices that they gave back.
-import { html, useState } from './shared/ui.js';
-import { duration } from './shared/format.js';
-import { useLive } from './shared/live.js';
-import { At, Badge, Card, Loaded, Search, Table, commas } from './shared/parts.js';
+import { Badge, Card, Loaded, Search, Table, at, code, commas, duration, html, useLive,
+  useState } from './shared/ui.js';
 import { DeviceLink, holderText } from './common.js';
 
 const LEVELS = { prepared: 'good', 'earlier-boot': 'bad' };
@@ -19,7 +17,7 @@ const Current = ({ claims, devices }) => html`<${Card} title="Now"><${Table} lab
     who(claim), commas(claim.devices.map(({ device }) => link(devices, claim.driver, device))),
     html`<${Badge} level=${LEVELS[claim.state] ?? 'in progress'}>${claim.state}<//> ${
       [claim.progress, ...claim.services.map((service) => `service ${service.name}: ${service.state}`)].filter(Boolean).join('; ')}`,
-    claim.driver, html`<${At} time=${claim.prepared} />`, html`<code>${claim.claim.uid}</code>`])} /><//>`;
+    claim.driver, at(claim.prepared), code(claim.claim.uid)])} /><//>`;
 
 function Past({ entries, devices }) {
   const [text, setText] = useState('');
@@ -27,7 +25,7 @@ function Past({ entries, devices }) {
   return html`<${Card} title="Released" head=${html`<${Search} label="Search released devices" text=${text} set=${setText} />`}>
     <${Table} label="Released devices" none="No entry." heads="Device|Claim or pod|Held|Prepared|Released|Driver or resource"
       rows=${shown.map((entry) => [link(devices, entry.driver, entry.device), holderText(entry.claim), duration(entry.heldSeconds),
-        html`<${At} time=${entry.prepared} />`, html`<${At} time=${entry.released} />`, entry.driver])} />
+        at(entry.prepared), at(entry.released), entry.driver])} />
   <//>`;
 }
 

@@ -1,6 +1,5 @@
 // The commands of an operator: a button opens a dialog that says what happens and asks for a reason.
-import { html, useEffect, useRef, useState } from './shared/ui.js';
-import { send } from './shared/live.js';
+import { html, send, useEffect, useRef, useState } from './shared/ui.js';
 
 const COMMANDS = {
   cordon: ['Cordon', 'No new pod gets the device until it is uncordoned. Pods that have it keep it.'],

@@ -1,7 +1,5 @@
 // Devices, claims and rules, as several views show them.
-import { html } from './shared/ui.js';
-import { duration, measure } from './shared/format.js';
-import { Badge } from './shared/parts.js';
+import { Badge, duration, html, measure } from './shared/ui.js';
 
 export const idOf = (device) => `${device.module}/${device.id}`;
 

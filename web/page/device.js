@@ -1,8 +1,6 @@
 // One device: its health with rules, timeline, facts, and the commands of an operator.
-import { html } from './shared/ui.js';
-import { count, measure, taint, tone } from './shared/format.js';
-import { useLive } from './shared/live.js';
-import { At, Badge, Card, Facts, Loaded, Since, Table, commas } from './shared/parts.js';
+import { Badge, Card, Facts, Loaded, Since, Table, at, code, commas, count, html, measure, taint, tone,
+  useLive } from './shared/ui.js';
 import { DeviceLink, HealthBadges, holderText, isWell, limitText, ruleText, valueText } from './common.js';
 import { CommandButton } from './commands.js';
 import { Timeline } from './timeline.js';
@@ -24,12 +22,12 @@ function Cause({ device, cause, rules, ...rest }) {
       ${cause.value !== undefined && html`<b>${measure(cause.value, rule?.unit ?? '')}</b>`}
       ${limit && html`<span class="dim">limit ${limit}</span>`}
       <span class="end dim">for <${Since} time=${cause.since} /></span>
-      ${!isWell(cause) && !cause.ofParent && html`<${CommandButton} small command="clear" name=${`${name} of ${device.name}`}
+      ${!isWell(cause) && !cause.ofParent && cause.cause !== 'Cordoned' && html`<${CommandButton} small command="clear" name=${`${name} of ${device.name}`}
         target=${{ device: device.id, module: device.module, cause: cause.cause }} ...${rest} />`}
     </div>
     ${(cause.reason || cause.message) && html`<p>${[cause.reason, cause.message].filter(Boolean).join(': ')}</p>`}
     ${cause.ofParent && html`<p class="dim">It is a cause of the parent, ${cause.ofParent}.</p>`}
-    ${tainted && html`<p>Taint <code>${tainted}</code></p>`}
+    ${tainted && html`<p>Taint ${code(tainted)}</p>`}
     ${rule && html`<p class="dim">${rule.help && `${rule.help} · `}${ruleText(rule)}</p>`}
   </li>`;
 }
@@ -52,7 +50,7 @@ function About({ device, devices }) {
   const parts = own.filter((other) => other.parent === device.id);
   const { binding } = device;
   return html`<${Card} title="About"><${Facts} facts=${[
-    ['Id', html`<code>${device.id}</code>`], ['Kind', device.kind], ['Module', html`<a href="#/modules">${device.module}</a>`],
+    ['Id', code(device.id)], ['Kind', device.kind], ['Module', html`<a href="#/modules">${device.module}</a>`],
     ['Driver or resource', device.driver || 'not served: no rule takes the device'], ['Pool', device.pool],
     ['Parent', device.parent && html`<${DeviceLink} device=${own.find(({ id }) => id === device.parent)} name=${device.parent} />`],
     ['Partitions', parts.length > 0 && commas(parts.map((part) => html`<${DeviceLink} device=${part} />`))],
@@ -68,7 +66,7 @@ const Traits = ({ device }) => html`<${Card} title="Attributes and capacity"><${
 ]} /><//>`;
 
 const Events = ({ events }) => html`<${Card} title="Events"><${Table} label="Events of the device" none="Nothing has happened yet."
-  heads="Time|Event|Cause|State|By|Reason and message" rows=${events.slice(0, 100).map((event) => [html`<${At} time=${event.time} />`,
+  heads="Time|Event|Cause|State|By|Reason and message" rows=${events.slice(0, 100).map((event) => [at(event.time),
     event.kind, event.cause || '–', event.state || '–', event.by || '–', [event.reason, event.message].filter(Boolean).join(': ')])} /><//>`;
 
 const Title = ({ device, ...rest }) => {
@@ -101,7 +99,7 @@ export function DeviceView({ live, module, id, ...rest }) {
     <${Loaded} entry=${devices}>${(all) => (device ? html`<${Title} device=${device} ...${rest} />
       <${Card} title="Health"><${Causes} device=${device} rules=${rules} ...${rest} /><//>`
       : html`<h1 tabindex="-1">${id}</h1><p class="notice warn">Module ${module} does not list this device.</p>`)}<//>
-    <${Timeline} device=${device} events=${events.value ?? []} history=${holdersOf(known, claims, history)} />
+    <${Timeline} device=${device} events=${events.value?.events ?? []} history=${holdersOf(known, claims, history)} />
     ${device && html`<div class="grid"><${About} device=${device} devices=${devices.value} /><${Traits} device=${device} /></div>`}
-    <${Loaded} entry=${events}>${(value) => html`<${Events} events=${value} />`}<//>`;
+    <${Loaded} entry=${events}>${({ events: all }) => html`<${Events} events=${all} />`}<//>`;
 }

@@ -1,8 +1,6 @@
 // All devices of the node, by NUMA node, PCIe root or switch, device and partition.
-import { Component, html, useMemo, useState } from './shared/ui.js';
-import { count } from './shared/format.js';
-import { Card, Choice, Search } from './shared/parts.js';
-import { DeviceLink, HealthBadges, holderText, idOf, isWell, needsCare } from './common.js';
+import { Card, Choice, Component, Search, count, html, tone, useMemo, useState } from './shared/ui.js';
+import { DeviceLink, HealthBadges, holderText, idOf, needsCare } from './common.js';
 
 const FILTERS = {
   All: () => true,
@@ -57,12 +55,11 @@ class Row extends Component {
 
 // The health of all devices as one bar.
 function Shares({ devices }) {
-  const toneOf = ({ health }) => (isWell(health) ? 'good' : { degraded: 'warn', unhealthy: 'bad' }[health.state] ?? 'idle');
   let x = 0;
-  return html`<svg class="shares" aria-hidden="true">${['good', 'warn', 'bad', 'idle'].map((tone) => {
-    const width = (100 * devices.filter((device) => toneOf(device) === tone).length) / devices.length;
+  return html`<svg class="shares" aria-hidden="true">${['good', 'warn', 'bad', 'idle'].map((each) => {
+    const width = (100 * devices.filter(({ health }) => tone(health.level) === each).length) / devices.length;
     x += width;
-    return html`<rect class=${tone} x=${`${x - width}%`} width=${`${width}%`} height="100%" />`;
+    return html`<rect class=${each} x=${`${x - width}%`} width=${`${width}%`} height="100%" />`;
   })}</svg>`;
 }
 
@@ -82,7 +79,7 @@ export function Devices({ devices }) {
     <${Shares} devices=${devices} />
     ${grouped.length === 0 ? html`<p class="empty">${devices.length ? 'No device matches.' : 'The modules list no devices.'}</p>`
       : html`<table class="devices">
-      <thead><tr><th class="name">Device</th><th class="kind wide">Kind</th><th class="health">Health</th><th>Held by</th>
+      <thead><tr><th class="name">Device</th><th class="kind wide">Kind</th><th class="health">Health</th><th class="held">Held by</th>
         <th class="driver wide">Driver or resource</th><th class="pci wide">PCI address</th></tr></thead>
       ${grouped.map(([place, rows]) => html`<tbody key=${place}>
         <tr><th colspan="6" scope="rowgroup">${place} <span class="dim">· ${count(rows.length, 'device')}</span></th></tr>

@@ -1,6 +1,5 @@
 // The frame of the page: the bar, the connection, and the view that the address names.
-import { html, render, useEffect, useState } from './shared/ui.js';
-import { Live, useLive } from './shared/live.js';
+import { Live, html, render, useEffect, useLive, useState } from './shared/ui.js';
 import { NodeView } from './node.js';
 import { DeviceView } from './device.js';
 import { ClaimsView } from './claims.js';

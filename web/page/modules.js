@@ -1,13 +1,10 @@
 // The modules: state, permissions, options, log, and what claims may name.
-import { html } from './shared/ui.js';
-import { duration } from './shared/format.js';
-import { useLive } from './shared/live.js';
-import { At, Badge, Card, Condition, Facts, Loaded, Since, Table } from './shared/parts.js';
+import { Badge, Card, Facts, Loaded, Since, Table, at, code, condition, duration, html, useLive } from './shared/ui.js';
 import { valueText } from './common.js';
 import { CommandButton } from './commands.js';
 
 const Lines = ({ lines }) => html`<ul class="log mono" tabindex="0" aria-label="Log">${lines.map(({ time, text }) =>
-  html`<li><span class="dim"><${At} time=${time} /></span> ${text}</li>`)}</ul>`;
+  html`<li><span class="dim">${at(time)}</span> ${text}</li>`)}</ul>`;
 
 const PERMISSIONS = {
   programs: 'Programs', writes: 'Writes', deviceNodes: 'Device nodes', mounts: 'Mounts', hooks: 'Hooks', netDevices: 'Network devices',
@@ -22,32 +19,32 @@ function optionText({ secret, given, value, type }) {
 }
 
 const Options = ({ options }) => html`<${Table} label="Options" heads="Option|Value|Default|Meaning" rows=${options.map((option) => [
-  html`<code>${option.name}</code>`, option.given ? html`<b>${optionText(option)}</b>` : optionText(option), option.default, option.help])} />`;
+  code(option.name), option.given ? html`<b>${optionText(option)}</b>` : optionText(option), option.default, option.help])} />`;
 
 const Catalogue = ({ of: { problem, firstLeftOut, entries } }) => html`<h3>Claims may name</h3>
   ${(problem || firstLeftOut) && html`<p class="notice warn">${problem || `Left out: ${firstLeftOut}`}</p>`}
   <${Table} label="Catalogue" heads="Name|Kind|State|Detail" none="No entries." rows=${entries.map(({ name, kind, state, detail }) => [
-    html`<code>${name}</code>`, kind, html`<${Badge} level=${state === 'usable' ? 'good' : 'bad'}>${state}<//>`, detail])} />`;
+    code(name), kind, html`<${Badge} level=${state === 'usable' ? 'good' : 'bad'}>${state}<//>`, detail])} />`;
 
 const More = ({ title, children }) => html`<details><summary>${title}</summary>${children}</details>`;
 
 function Module({ module, catalogue, ...rest }) {
   const { name, state, lastEnd, isolation } = module;
   const refused = Object.entries(module.notOffered);
-  return html`<${Card} title=${name} head=${html`<${Condition} of=${state} />
+  return html`<${Card} title=${name} head=${html`${condition(state)}
     ${module.since && html`<span class="dim">for <${Since} time=${module.since} /></span>`}
     <div class="end"><${CommandButton} command=${state.state === 'quiesced' ? 'resume' : 'quiesce'} name=${`module ${name}`}
       target=${{ module: name }} ...${rest} /></div>`}>
     <${Facts} facts=${[
       ['Module', module.id && `${module.id} ${module.version} by ${module.vendor}, ABI ${module.abi}`],
-      ['File', html`<code>${module.path}</code>`], ['SHA-256', module.sha256 && html`<code>${module.sha256}</code>`],
+      ['File', code(module.path)], ['SHA-256', module.sha256 && code(module.sha256)],
       ['Runs', isolation === 'process' ? 'in a process of its own' : 'inside the daemon'],
       ['Devices', module.devices], ['Drivers', module.drivers.join(', ')],
       ['Restarts', `${module.restarts}, recent failures ${module.recentFailures}`],
       ['Services', module.services.map((service) => `${service.name}: ${service.state}`).join(', ')],
       ['Labels', Object.entries(module.labels).map((pair) => pair.join('=')).join(', ')],
     ]} />
-    ${lastEnd && html`<p class="notice warn">Ended <${At} time=${lastEnd.time} />: ${lastEnd.how}</p><${Lines} lines=${lastEnd.lines} />`}
+    ${lastEnd && html`<p class="notice warn">Ended ${at(lastEnd.time)}: ${lastEnd.how}</p><${Lines} lines=${lastEnd.lines} />`}
     ${catalogue && html`<${Catalogue} of=${catalogue} />`}
     ${refused.length > 0 && html`<h3>Found, but not offered</h3><${Facts} facts=${refused} />`}
     <${More} title="Log"><${Lines} lines=${module.lines} /><//>

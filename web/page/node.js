@@ -1,8 +1,5 @@
 // The node at a glance.
-import { html } from './shared/ui.js';
-import { count } from './shared/format.js';
-import { useLive } from './shared/live.js';
-import { Card, Condition, Loaded, Since, Table } from './shared/parts.js';
+import { Card, Loaded, Since, Table, condition, count, html, useLive } from './shared/ui.js';
 import { Devices } from './devices.js';
 
 const CONDITIONS = {
@@ -19,22 +16,22 @@ const Summary = ({ status }) => html`
   ${status.lastEnd && html`<p class="notice warn">The daemon was restarted: ${status.lastEnd}</p>`}
   ${status.warnings.length > 0 && html`<ul class="notice warn" aria-label="Warnings">${status.warnings.map((text) => html`<li>${text}</li>`)}</ul>`}
   <ul class="card conditions" aria-label="Conditions">
-    <li><span class="dim">Configuration</span> <a href="#/configuration"><${Condition} of=${status.config.state} /></a></li>
+    <li><span class="dim">Configuration</span> <a href="#/configuration">${condition(status.config.state)}</a></li>
     ${Object.entries(CONDITIONS).map(([key, name]) => status[key].state && html`<li><span class="dim">${name}</span>
-      <span><${Condition} of=${status[key]} /></span></li>`)}
+      <span>${condition(status[key])}</span></li>`)}
   </ul>`;
 
 const Served = ({ status }) => html`<${Card} title="Served to the kubelet">
   <${Table} label="Drivers and resources" heads="Driver or resource|Registration|Slices|Devices" none="The configuration serves nothing." rows=${[
-    ...status.drivers.map((driver) => [driver.name, html`<${Condition} of=${driver.registration} />`,
-      html`<${Condition} of=${driver.publication} />`, driver.devices]),
-    ...status.resources.map((resource) => [resource.name, html`<${Condition} of=${resource.registration} />`, '–',
+    ...status.drivers.map((driver) => [driver.name, condition(driver.registration),
+      condition(driver.publication), driver.devices]),
+    ...status.resources.map((resource) => [resource.name, condition(resource.registration), '–',
       `${resource.devices}, ${resource.handedOut} held`])]} />
 <//>`;
 
 const Modules = ({ modules }) => html`<${Card} title="Modules">
   <${Table} label="List of modules" heads="Module|State|Devices|Restarts" none="The configuration has no module." rows=${modules.map((module) => [
-    html`<a href="#/modules">${module.name}</a>`, html`<${Condition} of=${module.state} />`, module.devices, module.restarts])} />
+    html`<a href="#/modules">${module.name}</a>`, condition(module.state), module.devices, module.restarts])} />
 <//>`;
 
 export function NodeView({ live }) {

@@ -1,7 +1,5 @@
 // The history of a device as lanes: one for each cause, for cordons, absence and resets, and for its holders.
-import { html, useState } from './shared/ui.js';
-import { dateTime } from './shared/format.js';
-import { Card, Choice } from './shared/parts.js';
+import { Card, Choice, dateTime, html, useNow, useState } from './shared/ui.js';
 import { holderText, isWell } from './common.js';
 
 const HOUR = 3600e3;
@@ -79,6 +77,7 @@ function Axis({ from, now }) {
 
 export function Timeline({ device, events, history }) {
   const [range, setRange] = useState(HOUR);
+  useNow();
   const now = Date.now();
   const from = now - range;
   return html`<${Card} title="Timeline" head=${html`<${Choice} label="Range" choices=${RANGES} value=${range} set=${setRange} />`}>

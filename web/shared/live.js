@@ -1,6 +1,6 @@
 // Keeps JSON of the server up to date: a stream of events names the parts that changed, and only those that are on the
 // page are fetched again.
-import { useEffect, useState } from './ui.js';
+import { useEffect, useState } from './vendor/htm-preact.js';
 
 const LEAST_PAUSE = 100;  // ms between two fetches of the same path
 const BACKOFF = [500, 1000, 2000, 5000, 10000];  // ms before the stream is opened again

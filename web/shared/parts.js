@@ -1,13 +1,15 @@
 // Parts that all pages are made of.
-import { html, useEffect, useState } from './ui.js';
+import { html, useEffect, useState } from './vendor/htm-preact.js';
 import { dateTime, duration, tone } from './format.js';
 
 export const Badge = ({ level, plain, children }) =>
   html`<span class=${`badge ${tone(level)}${plain ? ' plain' : ''}`}>${children}</span>`;
 
 // A state with its reason.
-export const Condition = ({ of }) =>
-  html`<${Badge} level=${of.level}>${of.state || 'unknown'}<//>${of.detail && html` <span class="dim">${of.detail}</span>`}`;
+export const condition = ({ state, level, detail }) =>
+  html`<${Badge} level=${level}>${state || 'unknown'}<//>${detail && html` <span class="dim">${detail}</span>`}`;
+
+export const code = (text) => html`<code>${text}</code>`;
 
 export const Card = ({ title, head, children }) => html`<section class="card" aria-label=${title}>
   <div class="head"><h2>${title}</h2>${head}</div>${children}</section>`;
@@ -31,8 +33,8 @@ export const Choice = ({ label, choices, value, set }) => html`<div class="choic
   ${choices.map(([each, text]) => html`<button type="button" class="small" aria-pressed=${String(each === value)}
     onClick=${() => set(each)}>${text}</button>`)}</div>`;
 
-// Renders again every 10 s, so that "5 min ago" stays true.
-function useNow() {
+// Renders again every 10 s, so that "for 5 min" stays true.
+export function useNow() {
   const [now, set] = useState(Date.now());
   useEffect(() => {
     const timer = setInterval(() => set(Date.now()), 10000);
@@ -46,7 +48,7 @@ export function Since({ time }) {
   return time ? html`<time datetime=${time} title=${dateTime(time)}>${duration((now - new Date(time)) / 1000)}</time>` : '–';
 }
 
-export const At = ({ time }) => (time ? html`<time class="nowrap" datetime=${time}>${dateTime(time)}</time>` : '–');
+export const at = (time) => (time ? html`<time class="nowrap" datetime=${time}>${dateTime(time)}</time>` : '–');
 
 // Shows what is there, or why nothing is.
 export function Loaded({ entry, children }) {

@@ -1,0 +1,19 @@
+// Finds things on the page of a node, and uses them.
+import { until } from './harness.mjs';
+
+export const row = (page, device) => page.locator('table.devices tr', { has: page.getByRole('link', { name: device, exact: true }) });
+
+export async function waitForText(locator, text) {
+  await until(`"${text}" is shown`, async () => (await locator.innerText()).includes(text));
+}
+
+export const visit = (page, hash) => page.evaluate((where) => (location.hash = where), hash);
+
+// Gives a command with its dialog.
+export async function command(page, button, reason) {
+  await button.click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Reason').fill(reason);
+  await dialog.locator('button.primary').click();
+  await dialog.waitFor({ state: 'detached' });
+}
