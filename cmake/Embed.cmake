@@ -1,5 +1,5 @@
-# cardcage_embed(NAME FOLDER...) makes a library NAME of the files in the folders, which a browser requests by their paths
-# there. "embedded/NAME.h" declares the function NAME(), which returns them.
+# cardcage_embed(NAME FOLDER...) makes a library NAME of the files in the folders. A browser requests those of the first
+# folder by their paths there, and those of each further folder below its name. "embedded/NAME.h" declares the function NAME(), which returns them.
 function(cardcage_embed name)
   set(script ${PROJECT_SOURCE_DIR}/cmake/embed.py)
   set(stem ${CMAKE_BINARY_DIR}/gen/embedded/${name})

@@ -27,9 +27,9 @@ def web_path(name):
 def files_of(roots):
     """Maps the path that a browser requests to the file. Files of other types, such as notes, are not served."""
     found = {}
-    for root in map(pathlib.Path, roots):
+    for index, root in enumerate(map(pathlib.Path, roots)):
         for file in sorted(root.rglob("*")):
-            name = file.relative_to(root).as_posix()
+            name = file.relative_to(root if index == 0 else root.parent).as_posix()
             if not file.is_file() or file.suffix not in TYPES or "/." in "/" + name:
                 continue
             if web_path(name) in found:

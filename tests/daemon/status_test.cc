@@ -57,6 +57,13 @@ TEST_F(StatusTest, LooksAsDocumented) {
       << comparable(*golden);
 }
 
+TEST_F(StatusTest, ACordonIsReported) {
+  daemon.start();
+  ASSERT_TRUE(shows("device cordon gpu-1 --reason 'loose cable'", "device 'gpu-1' is cordoned"));
+  EXPECT_TRUE(shows("health gpu-1", ", cordoned"));
+  EXPECT_THAT(cagectl("--json devices").text, testing::HasSubstr("\"reason\": \"loose cable\""));
+}
+
 TEST_F(StatusTest, AModuleWithoutDevicesIsAWarning) {
   configure("devices = []");
   daemon.start();

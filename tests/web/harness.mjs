@@ -99,7 +99,7 @@ export class Node {
     fs.writeFileSync(node.path('script'), '');
     const config = fs.readFileSync(path.join(source, 'config/demo.toml'), 'utf8').replaceAll('$CARDCAGE_DEMO_DIR', node.folder);
     fs.writeFileSync(node.path('cardcage.toml'), config.replace(/script_file = .*\n/, '')
-      .replace('[module.options]', `[module.options]\nscript_file = "${node.path('script')}"\n${options}`));
+      .replace('[module.options]', `[module.options]\nscript_file = "${node.path('script')}"\n${options}`) + '\n[metrics]\nlisten = ""\n');
     await node.boot();
     return node;
   }
