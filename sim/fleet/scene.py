@@ -35,9 +35,9 @@ class Scene:
                     count = min(wanted, self.random.choice((1, 1, 2, 4)))
                     self._hold(kind, node_name(node), count)
                     wanted -= count
-        for _ in range(max(1, self.nodes // 20)):
+        for _ in range((self.nodes + 19) // 20):
             self._sicken()
-        for _ in range(max(1, self.nodes // 50)):
+        for _ in range((self.nodes + 49) // 50):
             self._cordon()
 
     def step(self) -> None:

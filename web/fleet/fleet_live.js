@@ -1,7 +1,6 @@
 // Keeps the page up to date. The fleet changes all the time, so the page follows at most once a second, and not at all
 // while its reader has paused it.
-import { Live, useLive } from './shared/live.js';
-import { useRef } from './shared/ui.js';
+import { Live, useLive, useRef } from './shared/ui.js';
 
 const PACE = 1000;  // ms between two updates
 

@@ -147,7 +147,7 @@ export function HeatMap({ live, route }) {
         <${Key} kind="fill-cordoned" text="cordoned" /><${Key} kind="fill-unhealthy" text="unhealthy" />
       </ul>
     </div>
-    ${error && html`<${Failure} error=${error} />`}
+    <${Failure} live=${live} error=${error} />
     ${heat && heat.values.length === 0 && html`<p class="empty">No node matches these filters.</p>`}
     ${heat && heat.values.length > 0 && html`
       <${Squares} heat=${heat} query=${query} />

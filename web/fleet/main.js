@@ -1,6 +1,5 @@
 // The frame of the page: the bar, notices that concern everything, and the view that the address names.
-import { html, render, useEffect, useRef } from './shared/ui.js';
-import { dateTime } from './shared/format.js';
+import { dateTime, html, render, useEffect, useRef } from './shared/ui.js';
 import { FleetLive, useSteady } from './fleet_live.js';
 import { NodeView } from './node.js';
 import { Overview } from './overview.js';

@@ -1,6 +1,5 @@
 // One node: its devices with taints, holders and attributes, and its Events.
-import { Component, html } from './shared/ui.js';
-import { At, Facts } from './shared/parts.js';
+import { Component, Facts, at, html } from './shared/ui.js';
 import { useKept, useSteady } from './fleet_live.js';
 import { Badge, Bar, Failure, Pager, devices, figures, nodeTitle } from './parts.js';
 import { STATES, go } from './route.js';
@@ -10,7 +9,7 @@ const PAGE = 100;
 function Taint({ taint }) {
   const { key, value, effect, since, rule } = taint;
   return html`<li><code>${key}${value ? `=${value}` : ''}:${effect}</code>
-    ${since && html` <span class="dim">since <${At} time=${since} /></span>`}
+    ${since && html` <span class="dim">since ${at(since)}</span>`}
     ${rule && html` <span class="dim">by the DeviceTaintRule ${rule}</span>`}</li>`;
 }
 
@@ -59,7 +58,7 @@ function Events({ events }) {
     ${events.length === 0 && html`<p class="empty">No recent Events. The API server keeps them for an hour.</p>`}
     ${events.length > 0 && html`<ul class="events">
       ${events.map((event, number) => html`<li key=${number}>
-        <span class="dim"><${At} time=${event.time} /></span>
+        <span class="dim">${at(event.time)}</span>
         <span><span class=${`badge ${event.type === 'Warning' ? 'warn' : ''}`}>${event.reason}</span>
           ${event.count > 1 && html` <span class="dim">${event.count} times</span>`}</span>
         <p>${event.message}</p>
@@ -96,7 +95,7 @@ export function NodeView({ live, route, back, heading }) {
     ${error?.status === 404 && html`<section class="card"><h2>No devices</h2>
       <p class="empty">No ResourceSlice has devices of this node. Its drivers may be restarting, or the node is gone.</p>
       <p><a href=${back}>Back to the overview</a></p></section>`}
-    ${error && error.status !== 404 && live.connection === 'live' && html`<${Failure} error=${error} />`}
+    <${Failure} live=${live} error=${error?.status === 404 ? undefined : error} />
     ${!node && !error && html`<p class="empty">Loading the node…</p>`}
     ${node && error?.status !== 404 && html`
       <section class="card" aria-labelledby="devices">

@@ -116,9 +116,9 @@ export function NodeTable({ live, route, summary }) {
       </span>
     </div>
     <${Chips} route=${route} />
-    ${error && html`<${Failure} error=${error} />`}
+    <${Failure} live=${live} error=${error} />
     ${!error && page && rows.length === 0 && !beyond && html`<p class="empty">${narrowed ? 'No node matches these filters.' : 'No node has devices.'}</p>`}
-    ${!error && rows.length > 0 && html`<div class="scroll" tabindex="0" role="group" aria-labelledby="nodes">
+    ${rows.length > 0 && html`<div class="scroll" tabindex="0" role="group" aria-labelledby="nodes">
       <table class="nodes" aria-busy=${String(waiting)} aria-labelledby="nodes">
         <thead><tr>
           <${Heading} name="name" label="Node" route=${route} />

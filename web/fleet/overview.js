@@ -73,7 +73,7 @@ export function Overview({ live, route, summary, error, heading }) {
   const empty = summary?.synced && summary.devices === 0;
   return html`
     <h1 tabindex="-1" ref=${heading}>Fleet</h1>
-    ${error && live.connection === 'live' && html`<${Failure} error=${error} />`}
+    <${Failure} live=${live} error=${error} />
     ${!summary && !error && html`<p class="empty">Loading the fleet…</p>`}
     ${empty && html`<${Nothing} />`}
     ${summary && !empty && html`

@@ -1,6 +1,5 @@
 // Small parts that several views use.
-import { html } from './shared/ui.js';
-import { count } from './shared/format.js';
+import { count, html } from './shared/ui.js';
 import { STATES } from './route.js';
 
 const TONES = { unhealthy: 'bad', cordoned: 'warn', held: 'held', free: 'good' };
@@ -42,7 +41,8 @@ export function Pager({ label, total, offset, size, shown, move }) {
 // A node name for people: "*" stands for devices that several nodes can use.
 export const nodeTitle = (name) => (name === '*' ? 'Not bound to one node' : name);
 
-export const Failure = ({ error }) => html`<p class="notice bad" role="alert">${error.message}</p>`;
+// A lost connection has a notice of its own at the top of the page.
+export const Failure = ({ live, error }) => error && live.connection === 'live' && html`<p class="notice bad" role="alert">${error.message}</p>`;
 
 export const nodes = (number) => count(number, 'node');
 export const devices = (number) => count(number, 'device');
