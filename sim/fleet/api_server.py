@@ -259,7 +259,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--port", type=int, default=0)
     arguments = parser.parse_args()
-    store = Store()
+    # The versions of an earlier run are too old for this one.
+    store = Store(version=time.time_ns() // 1000)
     scene = Scene(store, arguments.nodes, arguments.drivers, arguments.devices, arguments.seed)
     scene.fill()
     server = ApiServer(store, arguments.folder, arguments.port)

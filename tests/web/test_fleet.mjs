@@ -24,7 +24,7 @@ describe('the views of the fleet', () => {
     await waitForNodes(page, `${NODES} nodes`);
   });
   after(async () => {
-    await close(page, /status of 404/);  // of a node without devices
+    await close(page, /status of 404/);  // a node without devices
     await browser.close();
     await fleet.stop();
   });
@@ -40,7 +40,7 @@ describe('the views of the fleet', () => {
     const states = await Promise.all(['free', 'held', 'unhealthy', 'cordoned'].map(figure));
     assert.equal(states.reduce((sum, number) => sum + number), 2880);
     assert.ok(states.every((number) => number > 0), `${states}`);
-    assert.match(await page.title(), /^Fleet/);
+    await until('the title names the view', async () => (await page.title()).startsWith('Fleet'));
   });
 
   test('drivers of every vendor have a bar for each model, which filters nodes and heat map', async () => {
@@ -67,7 +67,7 @@ describe('the views of the fleet', () => {
 
   test('a state filters by the tiles and by the list', async () => {
     await page.locator('.tile', { hasText: 'cordoned' }).click();
-    assert.equal(await page.getByRole('combobox', { name: 'State' }).inputValue(), 'cordoned');
+    await until('the list shows the state', async () => (await page.getByRole('combobox', { name: 'State' }).inputValue()) === 'cordoned');
     await until('only nodes with cordoned devices are left', async () =>
       (await page.locator('table.nodes tbody td.cordoned').allInnerTexts()).every((text) => Number(text) > 0));
     await page.getByRole('combobox', { name: 'State' }).selectOption('');
@@ -84,7 +84,7 @@ describe('the views of the fleet', () => {
     await page.getByText('No node matches these filters.').waitFor();
     await page.getByRole('button', { name: 'Clear filters' }).click();
     await waitForNodes(page, `${NODES} nodes`);
-    assert.equal(await page.getByRole('searchbox', { name: 'Search nodes' }).inputValue(), '');
+    await until('the search is empty', async () => (await page.getByRole('searchbox', { name: 'Search nodes' }).inputValue()) === '');
   });
 
   test('columns sort, with the largest figures first', async () => {
@@ -126,7 +126,7 @@ describe('the views of the fleet', () => {
     await page.keyboard.press('Home');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'rack001-node1' }).waitFor();
-    assert.equal(await page.evaluate(() => document.activeElement.tagName), 'H1');
+    await until('the heading has the focus', () => page.evaluate(() => document.activeElement.tagName === 'H1'));
     await page.goBack();
     await slider(page).click({ position: { x: 5, y: 5 } });
     await page.getByRole('heading', { level: 1, name: 'rack001-node1' }).waitFor();
@@ -158,7 +158,7 @@ describe('the views of the fleet', () => {
     await visit(page, `#/nodes/${pool}`);
     await waitForText(page.locator('main'), `${held.metadata.namespace}/${held.metadata.name}`);
     await waitForText(page.locator('main'), held.status.reservedFor[0].name);
-    assert.match(await page.title(), new RegExp(`^${pool} `));
+    await until('the title names the node', async () => (await page.title()).startsWith(`${pool} `));
     await fleet.heal('rack001-node2', 'gpu.nvidia.com', 'gpu-7');
   });
 
@@ -180,11 +180,12 @@ describe('the views of the fleet', () => {
     await page.keyboard.press('Tab');
     assert.equal(await focused(), 'Skip to the content');
     await page.keyboard.press('Enter');
-    assert.equal(await page.evaluate(() => document.activeElement.id), 'main');
+    await until('the content has the focus', () => page.evaluate(() => document.activeElement.id === 'main'));
     await page.keyboard.press('Tab');
     assert.match(await focused(), /unhealthy$/);
     await page.keyboard.press('Enter');
-    await until('the filter is in the address', () => /state=unhealthy/.test(page.url()));
+    await waitForNodes(page, `of ${NODES}`);
+    assert.match(page.url(), /state=unhealthy/);
     const seen = [];
     for (let i = 0; i < 40 && !seen.at(-1)?.startsWith('rack'); ++i) {
       await page.keyboard.press('Tab');
@@ -200,7 +201,7 @@ describe('the views of the fleet', () => {
   for (const scheme of ['light', 'dark']) {
     for (const width of [1200, 400]) {
       test(`the page is accessible and fits, ${scheme}, ${width} px wide`, async () => {
-        await page.emulateMedia({ colorScheme: scheme });
+        await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' });
         await page.setViewportSize({ width, height: 900 });
         await overview('#/?state=unhealthy&query=rack');
         await waitForNodes(page, `of ${NODES}`);
