@@ -56,3 +56,7 @@ add_library(cardcage_boost INTERFACE)
 target_link_libraries(cardcage_boost INTERFACE Boost::headers Threads::Threads)
 target_compile_definitions(cardcage_boost INTERFACE BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_BOOST_COROUTINE
   BOOST_ASIO_SEPARATE_COMPILATION BOOST_DLL_USE_STD_FS)
+
+# Asio's TLS is no part of cardcage_core: most programs do without OpenSSL's libssl.
+add_library(cardcage_asio_ssl STATIC cmake/archives/asio_ssl.cc)
+target_link_libraries(cardcage_asio_ssl PUBLIC cardcage_boost OpenSSL::SSL)

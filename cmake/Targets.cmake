@@ -63,19 +63,23 @@ function(cardcage_export_nothing program)
   endif()
 endfunction()
 
-# cardcage_test(NAME [LINK ...]) builds every *.cc of this folder into one test program; ctest lists each case by itself.
+# cardcage_test(NAME [TIMEOUT SECONDS] [LINK ...]) builds every *.cc of this folder into one test program; ctest lists each
+# case by itself, and gives it a minute unless told otherwise.
 function(cardcage_test name)
-  cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
+  cmake_parse_arguments(PARSE_ARGV 1 given "" "TIMEOUT" "LINK")
+  if(NOT given_TIMEOUT)
+    set(given_TIMEOUT 60)
+  endif()
   file(GLOB sources CONFIGURE_DEPENDS *.cc *.h)
   if(NOT sources)
     return()
   endif()
   add_executable(${name} ${sources})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
-  target_link_libraries(${name} PRIVATE ${arg_LINK} GTest::gmock GTest::gtest_main cardcage_warnings)
+  target_link_libraries(${name} PRIVATE ${given_LINK} GTest::gmock GTest::gtest_main cardcage_warnings)
   cardcage_use_precompiled(${name} cardcage_precompiled_tests)
   include(GoogleTest)
-  gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 60)
+  gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${given_TIMEOUT})
 endfunction()
 
 # cardcage_proto(NAME [GRPC] FILES...) generates code from files below proto/, included as "<path>.pb.h".

@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 
 #include <array>
-#include <boost/asio/ssl/impl/src.hpp>  // compiled here alone; host/core/asio.cc has the rest of Asio
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 

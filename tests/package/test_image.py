@@ -131,4 +131,4 @@ def test_its_list_names_each_package(image, root):
     assert listed["spdxVersion"] == "SPDX-2.3"
     names = {one["name"] for one in listed["packages"]}
     assert names == {file.name for file in (root / "var/lib/dpkg/status.d").iterdir()}
-    assert {"cardcage", "cagectl", "cardcage-module-nvidia", "libc6", "libcurl4"} <= names
+    assert {"cardcage", "cagectl", "cardcage-fleet", "cardcage-module-nvidia", "libc6", "libcurl4"} <= names

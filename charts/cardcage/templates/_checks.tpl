@@ -11,10 +11,15 @@
 {{- fail (printf "metrics.%s.enabled: Prometheus cannot reach metrics.listen '%s'; set metrics.listen=0.0.0.0:9471" $monitor $.Values.metrics.listen) }}
 {{- end }}
 {{- end }}
-{{- with .Values.web }}
+{{- range $page := list "web" "fleet" }}
+{{- with get $.Values $page }}
 {{- if .enabled }}
-{{- include "cardcage.checks.tls" (list "web" .tls) }}
+{{- include "cardcage.checks.tls" (list $page .tls) }}
 {{- end }}
+{{- end }}
+{{- end }}
+{{- if eq .Values.fleet.port .Values.fleet.healthPort }}
+{{- fail (printf "fleet.port and fleet.healthPort are both %v: one program cannot listen twice; change one" .Values.fleet.port) }}
 {{- end }}
 {{- include "cardcage.checks.profiles" . }}
 {{- range (include "cardcage.groups" . | fromJson).groups }}

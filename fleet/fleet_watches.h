@@ -1,0 +1,39 @@
+// Follows the objects of a cluster that tell about devices, into the store.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fleet/fleet_store.h"
+#include "fleet/node_events.h"
+#include "fleet/object_watch.h"
+#include "host/core/task_group.h"
+
+namespace cardcage {
+
+// [core] One watch each for ResourceSlices, ResourceClaims, DeviceTaintRules and Events about nodes.
+class FleetWatches {
+ public:
+  // Calls `changed` when one of them has read its first list, or loses or finds the API server again.
+  FleetWatches(asio::io_context& core, Clock& clock, ApiSession& session, FleetStore& store, NodeEvents& events,
+               WatchPace pace, std::function<void()> changed);
+  FleetWatches(const FleetWatches&) = delete;
+  FleetWatches& operator=(const FleetWatches&) = delete;
+  ~FleetWatches();
+
+  // Runs until the surrounding coroutine is cancelled.
+  Task<void> run();
+
+  // True when all have read their first list.
+  bool synced() const;
+  // "ResourceClaims are as of 2027-01-15T08:00:00Z: API server unreachable: ..."
+  std::vector<std::string> warnings() const;
+  std::size_t lost() const;
+
+ private:
+  std::vector<std::unique_ptr<ObjectSink>> sinks_;
+  std::vector<std::unique_ptr<ObjectWatch>> watches_;
+};
+
+}  // namespace cardcage

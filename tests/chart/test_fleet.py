@@ -1,0 +1,78 @@
+"""The page of all nodes: its objects, and what they may do."""
+
+import pytest
+
+from chart import one, refusal, render
+
+MOCK = {"modules": {"mock": {"enabled": True}}}
+
+
+def fleet(**values) -> dict:
+    return MOCK | {"fleet": {"enabled": True, **values}}
+
+
+def names(objects: list[dict]) -> set[str]:
+    return {f"{found['kind']}/{found['metadata']['name']}" for found in objects}
+
+
+def pod(objects: list[dict]) -> dict:
+    return one(objects, "Deployment", "cardcage-fleet")["spec"]["template"]["spec"]
+
+
+def test_nothing_of_it_without_being_asked():
+    assert not [name for name in names(render(MOCK)) if "fleet" in name]
+
+
+def test_objects():
+    assert names(render(fleet())) - names(render(MOCK)) == {
+        "ServiceAccount/cardcage-fleet", "ClusterRole/cardcage-fleet", "ClusterRoleBinding/cardcage-fleet", "ClusterRoleBinding/cardcage-fleet-reviews",
+        "ClusterRole/cardcage-fleet-viewer", "Secret/cardcage-fleet-tls", "Service/cardcage-fleet", "Deployment/cardcage-fleet"}
+
+
+def test_it_only_reads():
+    objects = render(fleet())
+    rules = one(objects, "ClusterRole", "cardcage-fleet")["rules"]
+    assert all(rule["verbs"] == ["list", "watch"] for rule in rules)
+    assert {resource for rule in rules for resource in rule["resources"]} == {"resourceslices", "resourceclaims", "devicetaintrules", "events"}
+    assert one(objects, "ClusterRoleBinding", "cardcage-fleet-reviews")["roleRef"]["name"] == "system:auth-delegator"
+    assert one(objects, "ClusterRole", "cardcage-fleet-viewer")["rules"] == [{"apiGroups": ["cardcage.dev"], "resources": ["fleet"], "verbs": ["get"]}]
+    assert not [name for name in names(render(fleet() | {"rbac": {"create": False}})) if name.startswith("ClusterRole") and "fleet" in name]
+
+
+def test_the_pod_is_confined():
+    page = pod(render(fleet()))
+    assert page["securityContext"] == {"runAsNonRoot": True, "runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532, "seccompProfile": {"type": "RuntimeDefault"}}
+    [container] = page["containers"]
+    assert container["securityContext"] == {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
+    assert not [volume for volume in page["volumes"] if "hostPath" in volume]
+    assert not {"hostNetwork", "hostPID"} & set(page) and page["serviceAccountName"] == "cardcage-fleet"
+
+
+def test_selectors_are_its_own():
+    objects = render(fleet() | {"web": {"enabled": True}})
+    labels = one(objects, "Deployment", "cardcage-fleet")["spec"]["template"]["metadata"]["labels"]
+    assert one(objects, "Deployment", "cardcage-fleet")["spec"]["selector"]["matchLabels"] == labels == one(objects, "Service", "cardcage-fleet")["spec"]["selector"]
+    for daemon_set in "cardcage", "cardcage-web":
+        assert not set(one(objects, "DaemonSet", daemon_set)["spec"]["selector"]["matchLabels"].items()) <= set(labels.items())
+
+
+def test_values_reach_the_program():
+    objects = render(fleet(port=9000, healthPort=9001, address="[::]", allowedHosts=["fleet.example.com"], tls={"secretName": "mine"},
+                           networkPolicy={"enabled": True, "from": [{"podSelector": {}}]}, podAnnotations={"a": "b"}))
+    page = pod(objects)
+    assert page["containers"][0]["command"] == ["/usr/bin/cardcage-fleet", "--listen=[::]:9000", "--health-listen=[::]:9001", "--tls-cert=/tls/tls.crt",
+                                                "--tls-key=/tls/tls.key", "--allow-host=fleet.example.com"]
+    assert page["volumes"][0]["secret"]["secretName"] == "mine" and "Secret/cardcage-fleet-tls" not in names(objects)
+    ingress = one(objects, "NetworkPolicy", "cardcage-fleet")["spec"]["ingress"]
+    assert ingress[0] == {"ports": [{"protocol": "TCP", "port": 9000}], "from": [{"podSelector": {}}]} and ingress[1]["ports"][0]["port"] == 9001
+
+
+@pytest.mark.parametrize("values, message", [
+    (fleet(prot=1), "at '/fleet': additional properties 'prot' not allowed"),
+    (fleet(port=0), "at '/fleet/port'"),
+    (fleet(address="everywhere"), "at '/fleet/address'"),
+    (fleet(port=9473), "fleet.port and fleet.healthPort are both 9473"),
+    (fleet(tls={"certManager": {"enabled": True}}), "fleet.tls.certManager has no issuerRef.name"),
+])
+def test_refused(values, message):
+    assert message in refusal(values)

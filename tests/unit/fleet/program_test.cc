@@ -1,0 +1,140 @@
+// The real program against a fake API server.
+#include <gmock/gmock.h>
+
+#include "tests/fakes/fake_api_server.h"
+#include "tests/fakes/http_get.h"
+#include "tests/unit/fleet/fleet_objects.h"
+#include "tests/unit/fleet/fleet_process.h"
+
+namespace cardcage {
+namespace {
+
+using ::testing::HasSubstr;
+
+class FleetProgramTest : public ::testing::Test {
+ protected:
+  FleetProgramTest() { server.require_token("t1"); }
+
+  FakeApiServer server;
+  FleetProcess fleet{server.url(), server.certificates()};
+};
+
+TEST_F(FleetProgramTest, ServesThePageAndItsFigures) {
+  server.put("resourceslices", slice_object({.devices = {"gpu-0", "<script>"}}));
+  server.put("resourceclaims", claim_object("c1", "n1", "gpu-0"));
+  fleet.start();
+  fleet.sign_in();
+  ASSERT_TRUE(fleet.shows(R"("synced":true,"nodes":1,"devices":2,"free":1,"held":1)")) << fleet.log();
+  EXPECT_THAT(fleet.get("/").body, HasSubstr("<!doctype html>"));
+  EXPECT_THAT(fleet.get("/api/v1/nodes?state=held").body, HasSubstr(R"("total":1)"));
+  EXPECT_THAT(fleet.get("/api/v1/heat").body, HasSubstr(R"("values":[50])"));
+  EXPECT_THAT(fleet.get("/api/v1/nodes/n1").body, HasSubstr(R"("attributes":{"productName":"G1")"));
+  EXPECT_EQ(fleet.get("/api/v1/nodes/n2").status, 404u);
+  const FetchedPage wrong = fleet.get("/api/v1/nodes?limit=501");
+  EXPECT_EQ(wrong.status, 400u);
+  EXPECT_EQ(wrong.body, R"({"error":"limit must be a number from 1 to 500"})");
+  EXPECT_EQ(fleet.end(SIGTERM), 0) << fleet.log();
+}
+
+TEST_F(FleetProgramTest, StrangersGetNothing) {
+  server.put("resourceslices", slice_object({}));
+  fleet.start();
+  fleet.sign_in();
+  for (const char* path : {"/", "/api/v1/summary", "/api/v1/nodes/n1", "/api/v1/watch", "/main.js"}) {
+    const FetchedPage page = fetch(fleet.port(), path);
+    EXPECT_EQ(page.status, 401u) << path;
+    EXPECT_EQ(page.body.find("gpu"), std::string::npos) << path;
+  }
+}
+
+TEST_F(FleetProgramTest, ChangesReachTheNextRequest) {
+  server.put("resourceslices", slice_object({}));
+  fleet.start();
+  fleet.sign_in();
+  ASSERT_TRUE(fleet.shows(R"("devices":1,"free":1)"));
+  server.put("resourceclaims", claim_object("c1", "n1", "gpu-0"));
+  EXPECT_TRUE(fleet.shows(R"("devices":1,"free":0,"held":1)"));
+}
+
+TEST_F(FleetProgramTest, KeepsServingWithoutTheApiServer) {
+  server.put("resourceslices", slice_object({}));
+  fleet.start();
+  fleet.sign_in();
+  ASSERT_TRUE(fleet.shows(R"("synced":true)"));
+  server.go_down();
+  EXPECT_TRUE(fleet.shows("ResourceSlices are as of 20"));
+  EXPECT_THAT(fleet.get("/api/v1/nodes").body, HasSubstr(R"("name":"n1")"));
+  server.put("resourceslices", slice_object({.name = "s2", .node = "n2", .pool = "n2"}));
+  server.come_up();
+  EXPECT_TRUE(fleet.shows(R"("nodes":2)"));
+}
+
+TEST_F(FleetProgramTest, ProbesAndFigures) {
+  const std::uint16_t port = free_port();
+  server.inject({.status = 503, .target = "resourceclaims", .times = 1'000'000});
+  fleet.start({"--health-listen", fmt::format("127.0.0.1:{}", port)});
+  fleet.sign_in();
+  EXPECT_TRUE(FleetProcess::wait_until([&] { return fetch(port, "/healthz").status == 200; }));
+  EXPECT_EQ(fetch(port, "/readyz").status, 503u);
+  EXPECT_THAT(fetch(port, "/metrics").body, HasSubstr("\ncardcage_fleet_lost_watches "));
+  EXPECT_EQ(fetch(port, "/api/v1/summary").status, 404u);
+}
+
+TEST_F(FleetProgramTest, ReadyOnceEverythingIsRead) {
+  const std::uint16_t port = free_port();
+  server.put("resourceslices", slice_object({}));
+  fleet.start({"--health-listen", fmt::format("127.0.0.1:{}", port)});
+  EXPECT_TRUE(FleetProcess::wait_until([&] { return fetch(port, "/readyz").status == 200; })) << fleet.log();
+  EXPECT_THAT(fetch(port, "/metrics").body, HasSubstr("\ncardcage_fleet_devices 1\n"));
+}
+
+TEST_F(FleetProgramTest, ToldOfChanges) {
+  server.put("resourceslices", slice_object({}));
+  fleet.start();
+  fleet.sign_in();
+  ASSERT_TRUE(fleet.shows(R"("synced":true)"));
+  namespace asio = boost::asio;
+  asio::io_context io;
+  asio::ip::tcp::socket socket(io);
+  socket.connect({asio::ip::address_v4::loopback(), fleet.port()});
+  asio::write(socket, asio::buffer(fmt::format("GET /api/v1/watch HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nCookie: {}\r\n\r\n",
+                                               fleet.port(), fleet.cookie())));
+  std::string received;
+  const auto events = [&] {
+    std::size_t count = 0;
+    for (auto at = received.find("event: change"); at != std::string::npos; at = received.find("event: change", at + 1))
+      ++count;
+    return count;
+  };
+  const auto read_until = [&](std::size_t count) {
+    boost::system::error_code failed;
+    while (events() < count && !failed) {
+      std::array<char, 4096> some{};
+      received.append(some.data(), socket.read_some(asio::buffer(some), failed));
+    }
+    return events() >= count;
+  };
+  ASSERT_TRUE(read_until(1)) << "the current revision comes at once";
+  server.put("resourceclaims", claim_object("c1", "n1", "gpu-0"));
+  EXPECT_TRUE(read_until(2)) << received;
+  EXPECT_THAT(received, HasSubstr(R"(data: {"revision":)"));
+}
+
+TEST_F(FleetProgramTest, RefusesWhatCannotWork) {
+  struct Case {
+    std::vector<std::string> arguments;
+    std::string message;
+  };
+  for (const Case& wrong :
+       {Case{{"--listen", "0.0.0.0:0"}, "give --tls-cert and --tls-key"}, Case{{"--listen", "localhost"}, "--listen"},
+        Case{{"--tls-cert", "x"}, "--tls-cert and --tls-key belong together"},
+        Case{{"--kubeconfig", "/nonexistent"}, "API server: "}}) {
+    fleet.start(wrong.arguments);
+    const int status = fleet.reap();
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) != 0) << wrong.message;
+    EXPECT_THAT(fleet.log(), HasSubstr(wrong.message));
+  }
+}
+
+}  // namespace
+}  // namespace cardcage
