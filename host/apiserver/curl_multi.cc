@@ -11,7 +11,8 @@ constexpr long kMaxConnections = 64;
 
 }  // namespace
 
-CurlMulti::CurlMulti(asio::io_context& core) : core_(core), timer_(core) {
+CurlMulti::CurlMulti(asio::io_context& core, Duration silence_limit)
+    : core_(core), timer_(core), silence_limit_(silence_limit) {
   curl_global_init(CURL_GLOBAL_DEFAULT);  // counted and thread-safe since 7.84
   multi_ = curl_multi_init();
   curl_multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, &CurlMulti::on_socket);
@@ -55,6 +56,7 @@ bool CurlMulti::start(CURL* handle) {
 void CurlMulti::stop(CURL* handle) { curl_multi_remove_handle(multi_, handle); }
 
 void CurlMulti::note_opened(curl_socket_t fd) {
+  silences_.erase(fd);  // the silence was that of an earlier connection
   const auto stale = sockets_.find(fd);
   if (stale == sockets_.end()) return;
   const int wanted = stale->second->wanted;
@@ -62,12 +64,23 @@ void CurlMulti::note_opened(curl_socket_t fd) {
   on_socket(nullptr, fd, wanted, this, nullptr);
 }
 
-void CurlMulti::close_silent_since(Instant start) {
+void CurlMulti::wait_began(Instant start) {
+  if (waiting_++ > 0) return;
+  for (auto& [fd, silence] : silences_) silence.wait_began(start);
+}
+
+void CurlMulti::wait_ended() {
+  if (--waiting_ > 0) return;
+  for (auto& [fd, silence] : silences_) silence.wait_ended(now());
+}
+
+void CurlMulti::close_silent() {
   for (const auto& [fd, socket] : sockets_) {
     int domain = AF_UNIX;
     socklen_t size = sizeof domain;
     ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size);
-    if (domain != AF_UNIX && socket->last_read < start) ::shutdown(fd, SHUT_RDWR);  // AF_UNIX: libcurl's resolver
+    const bool is_resolver = domain == AF_UNIX;  // libcurl has a socket to its own thread
+    if (!is_resolver && silences_[fd].length(now()) >= silence_limit_) ::shutdown(fd, SHUT_RDWR);
   }
 }
 
@@ -79,6 +92,7 @@ int CurlMulti::on_socket(CURL*, curl_socket_t fd, int wanted, void* self, void*)
   }
   auto& socket = multi.sockets_[fd];
   if (!socket) socket = std::make_shared<Socket>(multi.core_, fd);
+  if (multi.waiting_ > 0) multi.silences_[fd].wait_began(now());
   socket->wanted = wanted;
   multi.wait(socket);
   return 0;
@@ -102,8 +116,8 @@ void CurlMulti::wait_for(const std::shared_ptr<Socket>& socket, asio::posix::des
     auto ready = weak.lock();
     if (failure || !self || !ready) return;
     (*ready).*waiting = false;
-    if (event == CURL_CSELECT_IN) ready->last_read = now();
     const curl_socket_t fd = ready->descriptor.native_handle();
+    if (event == CURL_CSELECT_IN) self->silences_[fd].heard(now());
     // Released before act(), in which libcurl may close the connection and open another one with the same number.
     // Releasing the old one after that would remove the new one from the reactor.
     ready.reset();

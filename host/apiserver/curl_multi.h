@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "host/apiserver/http.h"
+#include "host/apiserver/silence.h"
 #include "host/core/clock.h"
 
 namespace cardcage {
@@ -31,7 +32,7 @@ using CurlList = std::unique_ptr<curl_slist, CurlListDeleter>;
 // [core] Its transfers share it, so that it outlives them.
 class CurlMulti : public std::enable_shared_from_this<CurlMulti> {
  public:
-  explicit CurlMulti(asio::io_context& core);
+  CurlMulti(asio::io_context& core, Duration silence_limit);
   CurlMulti(const CurlMulti&) = delete;
   CurlMulti& operator=(const CurlMulti&) = delete;
   ~CurlMulti();
@@ -47,8 +48,11 @@ class CurlMulti : public std::enable_shared_from_this<CurlMulti> {
   // Called when libcurl opens a socket. libcurl 7.88 does not tell when it closes a socket that never got connected; if
   // the next socket gets the same number, libcurl assumes that we watch it already.
   void note_opened(curl_socket_t fd);
-  // Closes the connections on which no byte has arrived since `start`, since their peers may be gone.
-  void close_silent_since(Instant start);
+  // Called for each request that waits for its response to begin.
+  void wait_began(Instant start);
+  void wait_ended();
+  // Closes the connections that have been silent for too long while requests waited: their peer may be gone.
+  void close_silent();
 
  private:
   struct Socket {
@@ -57,7 +61,6 @@ class CurlMulti : public std::enable_shared_from_this<CurlMulti> {
     asio::posix::stream_descriptor descriptor;
     int wanted = CURL_POLL_NONE;
     bool reading = false, writing = false;
-    Instant last_read = now();
   };
 
   static int on_socket(CURL*, curl_socket_t fd, int wanted, void* self, void*);
@@ -75,6 +78,10 @@ class CurlMulti : public std::enable_shared_from_this<CurlMulti> {
   std::optional<Instant> timeout_, armed_;
   bool starting_ = false;
   std::map<curl_socket_t, std::shared_ptr<Socket>> sockets_;
+  const Duration silence_limit_;
+  std::size_t waiting_ = 0;  // requests whose response has not begun
+  // Survives the time in which libcurl keeps a connection without a request, when it has no Socket.
+  std::map<curl_socket_t, Silence> silences_;
   std::vector<CurlHandle> idle_;
   CURLM* multi_;
 };
@@ -101,7 +108,9 @@ class CurlTransfer {
   void on_end(CURLcode result);  // called by CurlMulti
 
  private:
+  static std::size_t on_header(char*, std::size_t, std::size_t size, void* self);
   static std::size_t on_data(char* data, std::size_t, std::size_t size, void* self);
+  void end_wait();
   void set_options(Duration timeout);
   void set_tls();
   long status() const;  // 0 until the response begins
@@ -115,14 +124,14 @@ class CurlTransfer {
   Mode mode_;
   CurlHandle handle_;
   CurlList headers_;
-  bool running_ = false;
+  bool running_ = false, waiting_ = false;
   std::array<char, CURL_ERROR_SIZE> detail_{};
   std::string received_;
   std::size_t taken_ = 0;    // bytes of received_ that were handed out
   std::size_t scanned_ = 0;  // bytes of received_ that contain no further end of line
   std::optional<Error> refused_;
   std::optional<CURLcode> result_;
-  Instant started_;
+  Instant started_, last_data_;
   Duration timeout_{};
   asio::steady_timer wake_;
 };

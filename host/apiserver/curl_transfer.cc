@@ -6,6 +6,7 @@
 #include <boost/asio/cancellation_state.hpp>
 #include <cstring>
 #include <system_error>
+#include <utility>
 
 #include "host/apiserver/curl_multi.h"
 #include "host/core/ascii.h"
@@ -62,6 +63,7 @@ CurlTransfer::CurlTransfer(std::shared_ptr<CurlMulti> multi, std::shared_ptr<con
 
 CurlTransfer::~CurlTransfer() {
   if (running_) multi_->stop(handle_.get());
+  end_wait();
   multi_->give_back_handle(std::move(handle_));
 }
 
@@ -70,10 +72,15 @@ bool CurlTransfer::start(Duration timeout) {
   started_ = CurlMulti::now();
   set_options(timeout);
   set_tls();
-  running_ = true;  // set before start(), in which a refused connection may already end the transfer
+  running_ = waiting_ = true;  // set before start(), in which a refused connection may already end the transfer
+  multi_->wait_began(started_);
   if (multi_->start(handle_.get())) return true;
   running_ = false;
   return false;
+}
+
+void CurlTransfer::end_wait() {
+  if (std::exchange(waiting_, false)) multi_->wait_ended();
 }
 
 void CurlTransfer::set_options(Duration timeout) {
@@ -87,6 +94,10 @@ void CurlTransfer::set_options(Duration timeout) {
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_PRIVATE, this);
   curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, detail_.data());
+  if (mode_ == Mode::kLines) {  // the headers of a watch come at once, and the first line maybe in a minute
+    curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, &CurlTransfer::on_header);
+    curl_easy_setopt(curl, CURLOPT_HEADERDATA, this);
+  }
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &CurlTransfer::on_data);
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, this);
   curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, &open_socket);
@@ -137,8 +148,16 @@ long CurlTransfer::status() const {
 
 // A stream may be silent for a long time, but it must begin soon.
 Instant CurlTransfer::limit() const {
-  const bool waits_for_first_byte = mode_ == Mode::kLines && status() == 0;
-  return started_ + (waits_for_first_byte ? std::min<Duration>(timeout_, kMaxWaitForStream) : timeout_);
+  if (mode_ == Mode::kWhole) return started_ + timeout_;
+  if (status() == 0) return started_ + std::min<Duration>(timeout_, kMaxWaitForStream);
+  return std::min(started_ + timeout_, last_data_ + std::min(request_.max_pause, timeout_));
+}
+
+std::size_t CurlTransfer::on_header(char*, std::size_t, std::size_t size, void* self) {
+  auto& transfer = *static_cast<CurlTransfer*>(self);
+  transfer.end_wait();
+  transfer.last_data_ = CurlMulti::now();
+  return size;
 }
 
 std::size_t CurlTransfer::on_data(char* data, std::size_t, std::size_t size, void* self) {
@@ -149,13 +168,17 @@ std::size_t CurlTransfer::on_data(char* data, std::size_t, std::size_t size, voi
     return CURL_WRITEFUNC_ERROR;
   }
   transfer.received_.append(data, size);
-  if (transfer.mode_ == Mode::kLines) transfer.wake_.cancel();
+  if (transfer.mode_ == Mode::kLines) {
+    transfer.last_data_ = CurlMulti::now();
+    transfer.wake_.cancel();
+  }
   return size;
 }
 
 void CurlTransfer::on_end(CURLcode result) {
   result_ = result;
   running_ = false;
+  end_wait();
   multi_->stop(handle_.get());
   wake_.cancel();
 }
@@ -168,7 +191,9 @@ Task<Status> CurlTransfer::progress() {
   if (state.cancelled() != asio::cancellation_type::none) co_return fail(Code::kCancelled, "the request was cancelled");
   const Instant limit = this->limit();
   if (!result_ && CurlMulti::now() >= limit) {
-    multi_->close_silent_since(started_);
+    multi_->close_silent();
+    if (status() != 0 && mode_ == Mode::kLines && limit < started_ + timeout_)
+      co_return fail(Code::kDeadlineExceeded, "nothing came for {}", seconds(request_.max_pause));
     co_return fail(Code::kDeadlineExceeded, "no response within {}", seconds(limit - started_));
   }
   co_return Status{};

@@ -6,7 +6,8 @@
 
 namespace cardcage {
 
-HttpClient::HttpClient(asio::io_context& core) : multi_(std::make_shared<CurlMulti>(core)) {}
+HttpClient::HttpClient(asio::io_context& core, Duration silence_limit)
+    : multi_(std::make_shared<CurlMulti>(core, silence_limit)) {}
 
 HttpClient::~HttpClient() = default;
 

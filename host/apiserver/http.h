@@ -2,8 +2,9 @@
 //
 // All requests share one connection. With a server that speaks only HTTP/1.1, each request uses a connection of its own
 // from a small pool. The peer is always verified; nothing can turn that off. A connection to a silent peer is closed
-// within 30 s: TCP keepalive and TCP_USER_TIMEOUT detect a dead host, and a request that times out without having
-// received a byte closes its connection.
+// within 30 s: TCP keepalive and TCP_USER_TIMEOUT detect a dead host. A request that times out closes the connections
+// that have been silent for kSilenceLimit while requests waited, and no others: a request whose time was short says
+// nothing about the connection, and the watch on it would be lost.
 #pragma once
 
 #include <chrono>
@@ -19,6 +20,10 @@
 namespace cardcage {
 
 class CurlMulti;
+
+// An overloaded API server takes seconds for a response, and its connection must survive that: a new one costs it a
+// handshake, and the watch that starts again costs more. A connection whose peer is gone keeps pods waiting meanwhile.
+constexpr Duration kSilenceLimit = std::chrono::seconds(10);
 
 // The server and the identity that we present to it. Certificates are PEM text.
 struct HttpPeer {
@@ -36,6 +41,7 @@ struct HttpRequest {
   std::string content_type = "application/json";
   std::string accept = "application/json";
   std::size_t max_body = std::size_t{16} << 20;  // in bytes; for a stream, the bytes not handed out yet
+  Duration max_pause = Duration::max();          // a stream that pauses for longer has lost its connection
 };
 
 struct HttpResponse {
@@ -49,7 +55,7 @@ struct HttpResponse {
 // does not trust the other), kInternal (the response is larger than allowed).
 class HttpClient {
  public:
-  explicit HttpClient(asio::io_context& core);
+  explicit HttpClient(asio::io_context& core, Duration silence_limit = kSilenceLimit);
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
   ~HttpClient();  // running requests continue

@@ -27,7 +27,7 @@ class HttpTest : public CoreFixture {
     peer_ = peer();
   }
   Result<HttpResponse> get(HttpRequest request, Duration timeout = 5s) {
-    return run(client.request(peer_, std::move(request), timeout));
+    return run(client->request(peer_, std::move(request), timeout));
   }
   void expect_works() {
     const auto response = get_node();
@@ -37,7 +37,7 @@ class HttpTest : public CoreFixture {
   Code code_of(const Result<HttpResponse>& response) { return response ? Code::kOk : response.error().code; }
 
   FakeApiServer server;
-  HttpClient client{core};
+  std::unique_ptr<HttpClient> client = std::make_unique<HttpClient>(core);
   std::shared_ptr<const HttpPeer> peer_;
 };
 
@@ -174,7 +174,8 @@ TEST_F(HttpTest, ACancelledRequestEndsAtOnce) {
   server.inject({.kind = Fault::Kind::kSilence});
   asio::cancellation_signal cancel;
   std::optional<Code> ended;
-  asio::co_spawn(core, request_into(client, peer_, ended), asio::bind_cancellation_slot(cancel.slot(), asio::detached));
+  asio::co_spawn(core, request_into(*client, peer_, ended),
+                 asio::bind_cancellation_slot(cancel.slot(), asio::detached));
   while (server.requests().empty()) core.run_for(1ms);
   cancel.emit(asio::cancellation_type::terminal);
   settle();
@@ -184,7 +185,7 @@ TEST_F(HttpTest, ACancelledRequestEndsAtOnce) {
 
 TEST_F(HttpTest, ParallelRequestsAllEnd) {
   std::array<std::optional<Code>, 50> ended;
-  for (auto& one : ended) spawn(core, request_into(client, peer_, one));
+  for (auto& one : ended) spawn(core, request_into(*client, peer_, one));
   const Instant end = std::chrono::steady_clock::now() + 5s;
   while (!std::ranges::all_of(ended, [](const auto& one) { return one.has_value(); }) &&
          std::chrono::steady_clock::now() < end)
@@ -206,15 +207,17 @@ TEST_F(HttpTest, TheClientMayBeDestroyedBeforeItsRequests) {
 class HttpStreamTest : public HttpTest {
  protected:
   // Runs the watch until it ends. Calls `act` as soon as the server has received it.
-  Result<HttpResponse> watch(std::function<void()> act, std::size_t max_body = std::size_t{16} << 20) {
+  Result<HttpResponse> watch(std::function<void()> act, std::size_t max_body = std::size_t{16} << 20,
+                             Duration max_pause = Duration::max()) {
     std::optional<Result<HttpResponse>> ended;
     std::function<Status(std::string_view)> take = [this](std::string_view line) -> Status {
       lines.emplace_back(line);
       if (line == "stop") return fail(Code::kAborted, "enough");
       return {};
     };
-    HttpRequest request{.path = "/apis/resource.k8s.io/v1/resourceslices?watch=1", .max_body = max_body};
-    asio::co_spawn(core, client.stream(peer_, std::move(request), 5s, std::move(take)),
+    HttpRequest request{
+        .path = "/apis/resource.k8s.io/v1/resourceslices?watch=1", .max_body = max_body, .max_pause = max_pause};
+    asio::co_spawn(core, client->stream(peer_, std::move(request), 5s, std::move(take)),
                    [&](const std::exception_ptr&, Result<HttpResponse> result) { ended = std::move(result); });
     const Instant end = std::chrono::steady_clock::now() + 5s;
     bool acted = false;
@@ -274,6 +277,34 @@ TEST_F(HttpStreamTest, AServerThatGoesDownEndsTheStream) {
   const auto ended = watch([&] { server.go_down(); });
   ASSERT_FALSE(ended);
   EXPECT_EQ(ended.error().code, Code::kUnavailable);
+}
+
+TEST_F(HttpStreamTest, ARequestWithLittleTimeLeavesTheWatchAlone) {
+  const auto ended = watch([&] {
+    server.inject({.kind = Fault::Kind::kSilence, .times = 3});
+    for (int i = 0; i < 3; ++i) EXPECT_FALSE(get({.path = "/api/v1/nodes/n1"}, 100ms));
+    server.send_to_watches("one\n");
+    server.end_watches();
+  });
+  ASSERT_TRUE(ended) << ended.error().message;
+  EXPECT_THAT(lines, ElementsAre("one"));
+}
+
+TEST_F(HttpStreamTest, AConnectionThatWasSilentForTheLimitWhileARequestWaitedIsClosed) {
+  client = std::make_unique<HttpClient>(core, 50ms);
+  const auto ended = watch([&] {
+    server.inject({.kind = Fault::Kind::kSilence});
+    EXPECT_EQ(code_of(get({.path = "/api/v1/nodes/n1"}, 1s)), Code::kDeadlineExceeded);
+  });
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().code, Code::kUnavailable) << ended.error().message;
+  expect_works();
+}
+
+TEST_F(HttpStreamTest, AStreamWithoutNewsForTooLongIsLost) {
+  const auto ended = watch([&] { server.send_to_watches("one\n"); }, 1'000'000, 100ms);
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error(), (Error{Code::kDeadlineExceeded, "nothing came for 0.1 s"}));
 }
 
 TEST_F(HttpStreamTest, ARefusalIsReturnedAsABody) {
