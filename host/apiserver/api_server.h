@@ -1,14 +1,19 @@
 // A cluster behind a kube-apiserver: resource.k8s.io v1, v1beta2 or v1beta1 over one HTTP/2 connection.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <random>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "host/apiserver/api_session.h"
+#include "host/apiserver/slice_feed.h"
 #include "host/apiserver/slice_json.h"
 #include "host/config/config.h"
+#include "host/core/shared_call.h"
 #include "host/model/cluster.h"
 
 namespace cardcage {
@@ -22,6 +27,7 @@ class ApiServer final : public Cluster {
 
   Task<Result<Claim>> get_claim(std::string name_space, std::string name, Instant deadline) override;
   Task<Result<PodClaims>> get_pod_claims(std::string name_space, std::string pod, Instant deadline) override;
+  // The result may be as old as kShared (api_parts.h).
   Task<Result<ClusterNode>> get_node(std::string node_name, Instant deadline) override;
   // Uses server-side apply, with the owner as field manager.
   Task<Status> apply_claim_status(ClaimRef claim, StatusOwner owner, std::vector<DeviceStatus> devices,
@@ -29,8 +35,9 @@ class ApiServer final : public Cluster {
   // Reads pages of 100 claims first, then watches that follow each other.
   Task<Status> follow_claims(std::function<void(ClaimEvent)> on_event) override;
   // The first list comes from the server's cache, since all nodes start together after an outage; it may be late, and
-  // the watch brings what it lacks. Later lists follow a failure and are exact: pages of 50 slices, or of fewer if
-  // these are large. An exact list starts again once if it expires between two pages.
+  // the watch brings what it lacks. Drivers that start together share it. Later lists follow a failure and are exact:
+  // pages of 50 slices, or of fewer if these are large. An exact list starts again once if it expires between two
+  // pages.
   Task<Result<SliceList>> list_slices(std::string driver, std::string node_name, Instant deadline) override;
   // Reads the table that kubectl prints, which has no devices: 200 bytes per slice.
   Task<Result<std::vector<PublishedPool>>> list_pools(std::string driver, Instant deadline) override;
@@ -40,7 +47,7 @@ class ApiServer final : public Cluster {
   Task<Result<Slice>> create_slice(Slice slice, Instant deadline) override;
   Task<Result<Slice>> update_slice(Slice slice, Instant deadline) override;
   Task<Status> delete_slice(Slice slice, Instant deadline) override;
-  // The server ends a watch after 20 to 25 s. One that has not ended 5 s later has lost its connection.
+  // All drivers share one watch, which the server ends after 5 to 10 minutes. See SliceFeed.
   Task<Status> watch_slices(std::string driver, std::string node_name, std::string& version,
                             std::function<void(SliceEvent)> on_event) override;
   // Creates an Event anew that the server has forgotten (--event-ttl, an hour by default).
@@ -53,19 +60,35 @@ class ApiServer final : public Cluster {
  private:
   using MakeCall = std::function<ApiCall(ResourceApi)>;
 
+  // The slices of a node by driver, which each driver takes out once.
+  struct ListedNode {
+    std::string version;
+    std::map<std::string, std::vector<Slice>> slices;
+  };
+  using ListedNodePtr = std::shared_ptr<ListedNode>;
+
   Task<Result<ResourceApi>> discover(Instant deadline);
+  Task<Result<ResourceApi>> find_version(Instant deadline);
   // Makes a call whose path and body depend on the version.
   Task<Result<std::string>> call(MakeCall make, Instant deadline);
   Task<Result<std::string>> list_claims(std::function<void(ClaimEvent)> on_event);
   Task<Result<Slice>> write_slice(MakeCall make, Instant deadline);
   Task<Result<std::string>> list_page(std::string query, SliceList& list, Instant deadline);
   Task<Result<SliceList>> list_pages(std::string selector, Instant deadline);
-  Task<Result<SliceList>> list_cached(std::string selector, Instant deadline);
+  Task<Result<ListedNodePtr>> list_cached(std::string node_name, Instant deadline);
+  Task<Result<ClusterNode>> read_node(std::string node_name, Instant deadline);
+  Task<Status> watch_node(std::string node_name, std::string since, std::function<Status(std::string_view)> on_line);
 
+  asio::io_context& core_;
   Clock& clock_;
   ApiSession session_;
   std::optional<ResourceApi> version_;
   std::set<std::string> listed_;  // the selectors that have been listed
+  SharedCall<ResourceApi> versions_;
+  // By node. The daemon has one.
+  std::map<std::string, SharedCall<ListedNodePtr>> first_lists_;
+  std::map<std::string, SharedCall<ClusterNode>> nodes_;
+  std::map<std::string, std::shared_ptr<SliceFeed>> feeds_;
   std::minstd_rand random_{std::random_device{}()};
 };
 

@@ -1,23 +1,10 @@
 #include "host/slices/slice_store.h"
 
-#include <algorithm>
 #include <utility>
 
-#include "host/core/ascii.h"
+#include "host/model/resource_version.h"
 
 namespace cardcage {
-namespace {
-
-bool is_number(const std::string& version) { return !version.empty() && std::ranges::all_of(version, is_digit); }
-
-// Returns true if `version` is `known` or older.
-bool is_known(const std::string& version, const std::string& known) {
-  if (version == known) return true;
-  if (!is_number(version) || !is_number(known)) return false;
-  return std::pair(version.size(), version) < std::pair(known.size(), known);
-}
-
-}  // namespace
 
 void SliceStore::replace(std::vector<Slice>&& listed) {
   std::map<std::string, Slice> old = std::exchange(slices_, {});

@@ -9,8 +9,7 @@
 
 namespace cardcage {
 
-// [core] Events lag behind responses, so older versions than the known one are ignored. Resource versions are compared
-// as numbers (Kubernetes guarantees that since 1.35; it was true before).
+// [core] Events lag behind responses, so older versions than the known one are ignored.
 class SliceStore {
  public:
   enum class Change { kNone, kChanged, kDeleted };

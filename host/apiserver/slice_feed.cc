@@ -1,0 +1,130 @@
+#include "host/apiserver/slice_feed.h"
+
+#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "host/apiserver/slice_watch.h"
+#include "host/model/resource_version.h"
+
+namespace cardcage {
+namespace {
+
+using namespace asio::experimental::awaitable_operators;
+
+// After a restart of the API server 10,000 nodes come back at 500 a second, each with a TLS handshake. A longer time
+// would leave a node without slices for as long if its kubelet starts together with the API server, and wipes them.
+constexpr std::chrono::milliseconds kLongestReturn{20'000};
+
+}  // namespace
+
+// Keeps a follower in the list while its coroutine runs, and hands the watch over when it ends.
+class SliceFeed::Membership {
+ public:
+  template <class... Args>
+  explicit Membership(std::shared_ptr<SliceFeed> feed, Args&&... args)
+      : feed_(std::move(feed)),
+        entry_(feed_->followers_.emplace(feed_->followers_.end(), std::forward<Args>(args)...)) {}
+  Membership(const Membership&) = delete;
+  Membership& operator=(const Membership&) = delete;
+  ~Membership() {
+    const bool led = feed_->leader_ == &*entry_;
+    feed_->followers_.erase(entry_);
+    if (!led) return;
+    feed_->leader_ = nullptr;
+    feed_->watching_ = false;
+    for (Follower& follower : feed_->followers_) follower.wakeup.wake();
+  }
+  Follower& operator*() { return *entry_; }
+
+ private:
+  const std::shared_ptr<SliceFeed> feed_;
+  const std::list<Follower>::iterator entry_;
+};
+
+SliceFeed::SliceFeed(asio::io_context& core, Clock& clock, Watch watch)
+    : core_(core), clock_(clock), watch_(std::move(watch)), restart_(core) {}
+
+Task<Status> SliceFeed::follow(std::string driver, std::string& version, std::function<void(SliceEvent)> on_event) {
+  Membership membership(shared_from_this(), core_, std::move(driver), version, std::move(on_event));
+  Follower& self = *membership;
+  self.behind = watching_ && has_passed(self);
+  if (self.behind) restart_.wake();
+  while (!self.end) {
+    if (leader_ == nullptr || leader_ == &self) {
+      leader_ = &self;
+      const auto ended = co_await lead();
+      const auto state = co_await asio::this_coro::cancellation_state;
+      if (state.cancelled() != asio::cancellation_type::none)
+        co_return fail(Code::kCancelled, "the watch was cancelled");
+      if (ended) end_all(*ended);
+    } else {
+      co_await self.wakeup.wait();
+      const auto state = co_await asio::this_coro::cancellation_state;
+      if (state.cancelled() != asio::cancellation_type::none)
+        co_return fail(Code::kCancelled, "the watch was cancelled");
+    }
+  }
+  co_return *self.end;
+}
+
+// Returns how the watch ended, or nothing if it must start again.
+Task<std::optional<Status>> SliceFeed::lead() {
+  if (clock_.now() < not_before_) co_await clock_.sleep_until(not_before_);
+  const auto state = co_await asio::this_coro::cancellation_state;
+  if (state.cancelled() != asio::cancellation_type::none) co_return std::nullopt;
+  start_ = version_ = oldest_version();
+  newest_.clear();
+  for (Follower& follower : followers_) follower.behind = false;
+  watching_ = true;
+  std::function<Status(std::string_view)> on_line = [this](std::string_view line) { return take_line(line); };
+  auto ended = co_await (watch_(start_, std::move(on_line)) || restart_.wait());
+  watching_ = false;
+  if (ended.index() == 1) co_return std::nullopt;
+  co_return std::get<0>(ended);
+}
+
+Status SliceFeed::take_line(std::string_view line) {
+  const std::function<void(SliceEvent)> deliver = [this](const SliceEvent& event) {
+    const auto& [driver, version] = std::tie(event.slice.driver, event.slice.resource_version);
+    newest_[driver] = version;
+    for (Follower& follower : followers_)
+      if (!follower.behind && follower.driver == driver && !is_known(version, follower.version))
+        follower.on_event(event);
+  };
+  if (auto taken = deliver_watch_event(line, version_, deliver); !taken) return taken;
+  for (Follower& follower : followers_)
+    if (!follower.behind && !is_known(version_, follower.version)) follower.version = version_;
+  return {};
+}
+
+// Whether the running watch may have had events that the follower lacks.
+bool SliceFeed::has_passed(const Follower& follower) const {
+  if (!is_known(start_, follower.version)) return true;
+  const auto newest = newest_.find(follower.driver);
+  return newest != newest_.end() && !is_known(newest->second, follower.version);
+}
+
+std::string SliceFeed::oldest_version() const {
+  const auto oldest = std::ranges::min_element(followers_, [](const Follower& a, const Follower& b) {
+    return a.version != b.version && is_known(a.version, b.version);
+  });
+  return oldest->version;
+}
+
+// The next watch of each follower is a new one.
+void SliceFeed::end_all(const Status& how) {
+  leader_ = nullptr;
+  if (!how && how.error().code == Code::kUnavailable)
+    not_before_ = clock_.now() +
+                  std::chrono::milliseconds(std::uniform_int_distribution<int>(0, kLongestReturn.count())(random_));
+  for (Follower& follower : followers_) {
+    follower.end = how;
+    follower.wakeup.wake();
+  }
+}
+
+}  // namespace cardcage

@@ -1,0 +1,73 @@
+// Lets callers that want the same thing at about the same time share one call for it.
+#pragma once
+
+#include <boost/asio/cancellation_state.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "host/core/clock.h"
+
+namespace cardcage {
+
+// [core] Must outlive its calls.
+template <class T>
+class SharedCall {
+ public:
+  using Call = std::function<Task<Result<T>>()>;
+
+  // A success serves callers for the time `keep` after it, too.
+  SharedCall(asio::io_context& core, Clock& clock, Duration keep) : core_(core), clock_(clock), keep_(keep) {}
+
+  // Returns the result of `call`, or that of another caller's. If the other caller is cancelled, `call` is made.
+  Task<Result<T>> get(Call call) {
+    while (const std::shared_ptr<Run> run = run_) {
+      if (run->over) break;
+      boost::system::error_code ignored;
+      co_await run->ended.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+      const auto state = co_await asio::this_coro::cancellation_state;
+      if (state.cancelled() != asio::cancellation_type::none)
+        co_return fail(Code::kCancelled, "the call was cancelled");
+      if (run->result) co_return *run->result;
+    }
+    if (kept_ && clock_.now() < kept_until_) co_return *kept_;
+    kept_.reset();
+    const End end{run_ = std::make_shared<Run>(core_)};
+    auto result = co_await call();
+    if (result || result.error().code != Code::kCancelled) end.run->result = result;
+    if (result) {
+      kept_ = *result;
+      kept_until_ = clock_.now() + keep_;
+    }
+    co_return result;
+  }
+
+ private:
+  struct Run {
+    explicit Run(asio::io_context& core) : ended(core, Instant::max()) {}
+    asio::steady_timer ended;
+    bool over = false;
+    std::optional<Result<T>> result;
+  };
+  // Ends the run however its coroutine ends, perhaps after the SharedCall.
+  struct End {
+    explicit End(std::shared_ptr<Run> of) : run(std::move(of)) {}
+    End(const End&) = delete;
+    End& operator=(const End&) = delete;
+    ~End() {
+      run->over = true;
+      run->ended.cancel();
+    }
+    const std::shared_ptr<Run> run;
+  };
+
+  asio::io_context& core_;
+  Clock& clock_;
+  const Duration keep_;
+  std::shared_ptr<Run> run_;  // the last one
+  std::optional<T> kept_;
+  Instant kept_until_ = Instant::min();
+};
+
+}  // namespace cardcage
