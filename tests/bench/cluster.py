@@ -5,7 +5,6 @@ drivers, so what is measured are the drivers and the API server, and not the res
 """
 
 import argparse
-import json
 import os
 import shutil
 import subprocess
@@ -13,24 +12,19 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/cluster"))
 
+from account import KUBECONFIG, NAMESPACE, WORK, create_account  # noqa: E402
 from api import RESOURCES, Api  # noqa: E402
 from cluster import Cluster  # noqa: E402
 from daemon import build_folder  # noqa: E402
-from kubectl import apply  # noqa: E402
-from node import API_URL, CERTIFICATES, KUBELET_ROOT, NODE  # noqa: E402
+from node import KUBELET_ROOT, NODE  # noqa: E402
 from programs import Program  # noqa: E402
 from waiting import until  # noqa: E402
 
-NAMESPACE = "bench"
 DRIVERS = 4  # per side, for the comparison of memory
 CALLERS = 16
-WORK = Path("/run/bench")  # in memory, as is /run/cdi
-KUBECONFIG = WORK / "kubeconfig"
 # Directly on the bench's ext4, like the peers' checkpoints; /var/lib is an overlay on it.
 STATE = KUBELET_ROOT / "cardcage"
 PROGRAMS = KUBELET_ROOT / "programs"
@@ -54,29 +48,6 @@ class Side:
     def arguments(self) -> list[str]:
         sockets = [f"{KUBELET_ROOT}/plugins_registry/{driver}-reg.sock" for driver in self.drivers]
         return [f"--{self.name}", *sockets, f"--{self.name}-pids", *map(str, self.pids())]
-
-
-def create_account(api: Api) -> None:
-    """Both sides use one service account with the rights that the daemon is installed with, and a bearer token, as in a pod.
-
-    It is not the daemon's own account, whose requests the cluster's API server writes to its audit log."""
-    api.create("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
-    shipped = yaml.safe_load_all((ROOT / "config/manifests/mock.yaml").read_text())
-    access = [each for each in shipped if each["kind"] in ("ServiceAccount", "ClusterRole")]
-    for each in access:
-        each["metadata"].pop("namespace", None)
-    apply(*access, namespace=NAMESPACE)
-    api.create("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {
-        "metadata": {"name": NAMESPACE},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cardcage"},
-        "subjects": [{"kind": "ServiceAccount", "name": "cardcage", "namespace": NAMESPACE}]})
-    token = api.create(f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/cardcage/token", {"spec": {"expirationSeconds": 86400}})
-    KUBECONFIG.touch(mode=0o600)
-    KUBECONFIG.write_text(json.dumps({
-        "apiVersion": "v1", "kind": "Config", "current-context": "bench",
-        "clusters": [{"name": "bench", "cluster": {"server": API_URL, "certificate-authority": f"{CERTIFICATES}/ca.crt"}}],
-        "users": [{"name": "bench", "user": {"token": token["status"]["token"]}}],
-        "contexts": [{"name": "bench", "context": {"cluster": "bench", "user": "bench"}}]}))
 
 
 def create_claims(api: Api, driver: str) -> list[str]:

@@ -16,6 +16,7 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/dynamic-resource-allocation/kubeletplugin"
 	"k8s.io/dynamic-resource-allocation/resourceslice"
@@ -25,6 +26,9 @@ type settings struct {
 	driver, node, kubeconfig, kubeletRoot, cdi string
 	devices                                    int
 	syncFolder                                 bool
+
+	fleet, drivers, claims int // see fleet.go
+	namespace              string
 }
 
 func main() {
@@ -37,10 +41,18 @@ func main() {
 	flag.IntVar(&s.devices, "devices", 8, "how many devices the driver has")
 	// Off in the drivers that vendors start from. Their checkpoint is durable some seconds after the call.
 	flag.BoolVar(&s.syncFolder, "sync-folder", false, "make the new checkpoint durable before a call returns, as the daemon does")
+	flag.IntVar(&s.fleet, "fleet", 0, "be so many nodes for `tools/test fleet`, and no driver")
+	flag.IntVar(&s.drivers, "drivers", 3, "with --fleet: how many drivers a node has")
+	flag.IntVar(&s.claims, "claims", 20, "with --fleet: how many claims there are to read")
+	flag.StringVar(&s.namespace, "namespace", "bench", "with --fleet: the namespace of the claims")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	if err := run(ctx, s); err != nil {
+	start := run
+	if s.fleet > 0 {
+		start = runFleet
+	}
+	if err := start(ctx, s); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -77,13 +89,21 @@ func run(ctx context.Context, s settings) error {
 }
 
 func newClient(kubeconfig string) (kubernetes.Interface, error) {
+	config, err := clientConfig(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return kubernetes.NewForConfig(config)
+}
+
+func clientConfig(kubeconfig string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, err
 	}
 	config.QPS = -1 // no limit; the default of 5 requests a second would make prepares wait for 200 ms
 	config.Burst = math.MaxInt32
-	return kubernetes.NewForConfig(config)
+	return config, nil
 }
 
 func resources(s settings) resourceslice.DriverResources {
