@@ -160,7 +160,7 @@ int run(bool quick, std::string_view only) {
 }  // namespace cardcage::bench
 
 int main(int argc, char** argv) {
-  if (argc == 3 && std::strcmp(argv[1], "--bare-server") == 0) return cardcage::bench::serve_bare(argv[2]);
+  if (argc == 4 && std::strcmp(argv[1], "--bare-server") == 0) return cardcage::bench::serve_bare(argv[2], argv[3]);
   CLI::App app("Measures the daemon against its budgets; exits with 1 if one is missed.", "cardcage_bench");
   bool quick = false;
   std::string only;

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <array>
 #include <chrono>
+#include <cstring>
 #include <exception>
 #include <fstream>
 #include <map>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "host/kubelet/clients.h"
+#include "tests/bench/bare_server.h"
 #include "tests/bench/figures.h"
 #include "tests/bench/yardsticks.h"
 #include "tests/fakes/fake_pod_resources.h"
@@ -72,8 +74,11 @@ class Driver {
     if (claims_.empty()) throw std::runtime_error("no claims for driver " + info.name());
   }
 
+  Driver(const std::string& service_socket, std::vector<BenchClaim> claims)
+      : clients_(std::make_unique<DriverClients>(service_socket)), claims_(std::move(claims)) {}
+
   const BenchClaim& claim(std::size_t index) const { return claims_[index % claims_.size()]; }
-  std::size_t claims() const { return claims_.size(); }
+  const std::vector<BenchClaim>& claims() const { return claims_; }
 
   void call_empty() const {
     api::dra_v1::NodePrepareResourcesResponse response;
@@ -101,6 +106,7 @@ class Driver {
   template <class Rpc>
   static void call(Rpc&& rpc) {
     grpc::ClientContext context;
+    context.set_wait_for_ready(true);                              // the bare server may still start
     context.set_deadline(std::chrono::system_clock::now() + 45s);  // the kubelet's limit
     if (const grpc::Status status = rpc(context); !status.ok()) throw std::runtime_error(status.error_message());
   }
@@ -247,22 +253,30 @@ void load(const Driver& driver, std::size_t callers, std::chrono::milliseconds s
   }
 }
 
-// The sides take turns block by block: running both at once would make them compete for the processor and the disk.
-void measure_many_callers(Table& table, const Sides& sides, std::size_t callers, std::chrono::milliseconds span,
-                          const Way& way) {
+// The sides take turns block by block: running both at once would make them compete for the processor and the disk. The
+// floor is a server that only reads the claim: no driver on gRPC can be faster.
+void measure_many_callers(Table& table, const Sides& sides, const Driver& floor, std::size_t callers,
+                          std::chrono::milliseconds span, const Way& way) {
   constexpr int kBlocks = 5;
   for (const Side& side : sides)
-    if (side.measured().claims() < callers) throw std::runtime_error("each caller needs a claim of its own");
+    if (side.measured().claims().size() < callers) throw std::runtime_error("each caller needs a claim of its own");
   std::array<Load, 2> loads;
-  for (int block = 0; block < kBlocks; ++block)
+  Load least;
+  for (int block = 0; block < kBlocks; ++block) {
     for (std::size_t i = 0; i < 2; ++i)
       load(sides[i].measured(), callers, span / (2 * kBlocks), i == 0 ? way.pods : nullptr, loads[i]);
+    load(floor, callers, span / (2 * kBlocks), nullptr, least);
+  }
   for (std::size_t i = 0; i < 2; ++i) {
     const std::string who = fmt::format("{}: {}, {} callers", way.name, sides[i].name, callers);
     table.figure(who + ", NodePrepareResources", loads[i].prepare);
     table.figure(who + ", NodeUnprepareResources", loads[i].unprepare);
     table.value(who + ", cycles", loads[i].cycles_per_second(), "1/s");
   }
+  table.value(fmt::format("{}: bare gRPC server with the same GET, {} callers, cycles", way.name, callers),
+              least.cycles_per_second(), "1/s");
+  table.value(fmt::format("{}: cycles of {} callers, bare gRPC server / peer's", way.name, callers),
+              least.cycles_per_second() / loads[1].cycles_per_second(), "x");
   table.at_least(fmt::format("{}: cycles of {} callers / peer's", way.name, callers),
                  loads[0].cycles_per_second() / loads[1].cycles_per_second(), 3, "x");
 }
@@ -283,6 +297,7 @@ void measure_memory(Table& table, const Sides& sides) {
 
 int main(int argc, char** argv) {
   using namespace cardcage::bench;
+  if (argc == 4 && std::strcmp(argv[1], "--bare-server") == 0) return serve_bare(argv[2], argv[3]);
   CLI::App app("Compares the daemon with a driver on the Go helper library; exits with 1 if a budget is missed.",
                "cluster_bench");
   std::array<std::vector<std::string>, 2> sockets;
@@ -308,12 +323,14 @@ int main(int argc, char** argv) {
     for (std::size_t i = 0; i < 2; ++i)
       for (const std::string& socket : sockets[i]) sides[i].drivers.emplace_back(socket, claims);
     Yardsticks yardsticks{ClaimReader(kubeconfig), SyncedFile(state + "/bench")};
+    const BareServer bare(kubelet_root + "/bare.sock", kubeconfig);
+    const Driver floor(bare.socket(), sides[0].measured().claims());
     Table table;
     warm_up(sides, 50);
     const std::chrono::milliseconds span(static_cast<int>(seconds * 1000));
     const auto measure = [&](const Way& way) {
       measure_one_caller(table, sides, yardsticks, rounds, way);
-      measure_many_callers(table, sides, callers, span, way);
+      measure_many_callers(table, sides, floor, callers, span, way);
     };
     measure({"without Pods API", nullptr, 0.7});
     Pods pods(kubelet_root);
