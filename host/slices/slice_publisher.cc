@@ -28,6 +28,9 @@ constexpr Duration kPublicationInterval = 5s;
 constexpr Duration kFirstRejected = 1s, kLongestRejected = 5min;
 // A shorter watch counts as failed, so that a server that ends watches at once is not called in a tight loop.
 constexpr Duration kMinWatchTime = 5s;
+// A starting kubelet updates its Node within a minute.
+constexpr int kLooksAtNewKubelet = 6;
+constexpr Duration kLookPause = 20s;
 
 // The scheduler sends no pod with a device that skips calls to a node whose kubelet does not declare this feature.
 constexpr std::string_view kSkips = "DRAOptionalNodeOperations";
@@ -72,6 +75,7 @@ SlicePublisher::SlicePublisher(asio::io_context& core, Clock& clock, Cluster& cl
       wake_(core),
       listed_wake_(core),
       invalidated_wake_(core),
+      wiped_wake_(core),
       stopped_(core) {}
 
 void SlicePublisher::set_pools(Pools pools) {
@@ -96,7 +100,9 @@ void SlicePublisher::set_pools(Pools pools) {
   schedule_now();
 }
 
-Task<void> SlicePublisher::run() { co_await (reconcile() || watch() || neighbours_.run() || stopped_.wait()); }
+Task<void> SlicePublisher::run() {
+  co_await (reconcile() || watch() || look_at_new_kubelets() || neighbours_.run() || stopped_.wait());
+}
 
 void SlicePublisher::schedule_now() {
   due_ = std::min(due_, clock_.now());
@@ -265,6 +271,7 @@ void SlicePublisher::handle_event(SliceEvent event) {
   if (change == SliceStore::Change::kDeleted) {
     ++foreign_deletes_;
     node_uid_.clear();  // maybe the Node was replaced, and the garbage collector deletes the slices of the old one
+    wiped_wake_.wake();
   }
   schedule_now();
 }
@@ -385,7 +392,18 @@ Task<void> SlicePublisher::watch() {
   }
 }
 
-// Reads the Node again: a kubelet of another release wipes the slices some time before its Node shows its features.
+// A kubelet of another release wipes the slices some time before its Node shows its features.
+Task<void> SlicePublisher::look_at_new_kubelets() {
+  while (true) {
+    co_await wiped_wake_.wait();
+    for (int i = 0; i < kLooksAtNewKubelet; ++i) {
+      co_await clock_.sleep_for(kLookPause);
+      read_node_again();
+    }
+  }
+}
+
+// Reads the Node again if its features matter.
 void SlicePublisher::read_node_again() {
   const auto skips = [](const auto& pool) { return pool.second.content && pool.second.content->no_prepare; };
   if (!wanted_ || std::ranges::none_of(*wanted_, skips)) return;

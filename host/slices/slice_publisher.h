@@ -91,6 +91,7 @@ class SlicePublisher {
   bool is_retry(const std::map<std::string, SlicePlan>& plans) const;
   Task<Status> execute(std::string pool, SlicePlan plan);
   Task<void> watch();
+  Task<void> look_at_new_kubelets();
 
   void handle_event(SliceEvent event);
   void handle_watch_failure(const Error& error);
@@ -130,7 +131,7 @@ class SlicePublisher {
   RateLimit publications_;     // limits publications of own changes
   std::uint64_t changes_ = 0;  // changes of the wanted pools since the last publication
   Backoff retry_, watch_retry_, correction_pause_;
-  Wakeup wake_, listed_wake_, invalidated_wake_, stopped_;
+  Wakeup wake_, listed_wake_, invalidated_wake_, wiped_wake_, stopped_;
   PublisherStatus status_;
 };
 

@@ -178,7 +178,14 @@ TEST_F(SliceGatesTest, CallsMayBeLeftOutWhereTheNodesKubeletDeclaresThat) {
   cluster.wipe_slices();
   ASSERT_TRUE(converges());
   cluster.put_node("node7", "node-uid");
-  pass(20s, 1s);
+  pass(21s, 1s);
+  EXPECT_TRUE((pass(100ms), converges()));
+  EXPECT_THAT(skipped(), IsEmpty());
+
+  // Its features are read at the end of a watch, too.
+  cluster.put_node("node7", "node-uid", {"DRAOptionalNodeOperations"});
+  pass(200s, 10s);
+  cluster.put_node("node7", "node-uid");
   cluster.end_watches();
   EXPECT_TRUE((pass(100ms), converges()));
   EXPECT_THAT(skipped(), IsEmpty());
