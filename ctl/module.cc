@@ -128,6 +128,7 @@ void add_module(CLI::App& app, Session& session) {
   for (const Verb* verb : {&kQuiesce, &kResume, &kRestart}) add_module_verb(*command, session, *verb);
   add_module_new(*command, session);
   add_module_check(*command, session);
+  add_module_run(*command, session);
   add_module_admission(*command, session);
 }
 

@@ -1,20 +1,18 @@
 // cagectl module check FILE: the rules of abi/RULES.md, checked on a module file without a daemon.
-#include <fcntl.h>
-
 #include <algorithm>
 #include <map>
 #include <string_view>
 #include <utility>
 
+#include "ctl/junit.h"
 #include "ctl/module_options.h"
 #include "ctl/print.h"
 #include "ctl/session.h"
-#include "host/config/names.h"
 #include "host/conformance/check_file.h"
 #include "host/conformance/rule.h"
 #include "host/core/duration.h"
+#include "host/core/file.h"
 #include "host/core/nearest.h"
-#include "host/core/unique_fd.h"
 
 namespace cardcage {
 namespace {
@@ -29,8 +27,9 @@ constexpr const char* kCheckFooter =
     "read.";
 
 struct CheckOptions {
-  std::filesystem::path file;
-  std::vector<std::string> options, programs, writes, devices, rules;
+  ModuleFile module;
+  std::vector<std::string> devices, rules;
+  std::filesystem::path junit;
   std::string limit = "10s";
   bool no_prepare = false, only_failed = false;
 };
@@ -108,38 +107,24 @@ void print_report_json(const Report& report, const std::vector<Finding>& finding
 
 Status check_module(const Session& session, const CheckOptions& options) {
   CheckRequest request{
-      .file = options.file, .devices = options.devices, .prepare = !options.no_prepare, .rules = options.rules};
-  request.programs.assign(options.programs.begin(), options.programs.end());
-  request.writes = options.writes;
+      .file = options.module.file, .devices = options.devices, .prepare = !options.no_prepare, .rules = options.rules};
+  request.programs.assign(options.module.programs.begin(), options.module.programs.end());
+  request.writes = options.module.writes;
   if (const auto limit = parse_duration(options.limit)) request.limit = *limit;
-  request.options = module_options(options.options);
+  request.options = module_options(options.module.options);
   const auto report = check_file(std::move(request));
   if (!report) return std::unexpected(report.error());
+  if (!options.junit.empty())
+    if (auto written = write_file_atomically(options.junit, junit_xml(*report), 0644, false); !written) return written;
   const std::vector<Finding> findings = shown_findings(*report, options.only_failed);
   if (session.json)
     print_report_json(*report, findings);
   else
     print_report(*report, findings);
   if (const std::size_t failed = report->count(Verdict::kFail); failed > 0)
-    return fail(Code::kFailedPrecondition, "module file '{}' fails {}: see abi/RULES.md", options.file.native(),
+    return fail(Code::kFailedPrecondition, "module file '{}' fails {}: see abi/RULES.md", options.module.file.native(),
                 count(failed, "check"));
   return {};
-}
-
-// Returns an empty text if the file can be read.
-std::string check_readable(const std::string& file) {
-  const UniqueFd opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  return opened ? std::string() : fail_errno(errno, fmt::format("cannot open '{}'", file)).error().message;
-}
-
-std::string check_program(const std::string& path) {
-  return std::filesystem::path(path).is_absolute() ? std::string()
-                                                   : fmt::format("'{}' is not an absolute path; begin it with /", path);
-}
-
-std::string check_writes(const std::string& pattern) {
-  const auto valid = check_path_pattern(pattern);
-  return valid ? std::string() : valid.error().message;
 }
 
 std::string check_rule(const std::string& rule) {
@@ -163,20 +148,7 @@ void add_module_check(CLI::App& module, Session& session) {
   auto* command = module.add_subcommand("check", "check a module file against abi/RULES.md, without a daemon");
   command->footer(kCheckFooter);
   auto options = std::make_shared<CheckOptions>();
-  command->add_option("FILE", options->file, "the shared object")->required()->check(check_readable);
-  add_module_options(*command, options->options);
-  command
-      ->add_option("--program", options->programs,
-                   "a program that the module may run, as in the key programs of its configuration")
-      ->type_name("PATH")
-      ->allow_extra_args(false)
-      ->check(check_program);
-  command
-      ->add_option("--write", options->writes,
-                   "files that the module may write to, as in the key writes of its configuration")
-      ->type_name("PATTERN")
-      ->allow_extra_args(false)
-      ->check(check_writes);
+  add_module_file(*command, options->module);
   command
       ->add_option("--device", options->devices,
                    "the id of the device to prepare, and of another for the same claim; by default healthy ones")
@@ -191,6 +163,8 @@ void add_module_check(CLI::App& module, Session& session) {
       ->allow_extra_args(false)
       ->check(check_rule);
   command->add_flag("--only-failed", options->only_failed, "show the checks that failed, and no others");
+  command->add_option("--junit", options->junit, "also write the report to this file, as JUnit's XML")
+      ->type_name("FILE");
   command->add_option("--timeout", options->limit, "how long each call of the module may take")
       ->type_name("DURATION")
       ->check(check_limit)

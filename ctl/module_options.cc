@@ -1,8 +1,12 @@
 #include "ctl/module_options.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <boost/json/parse.hpp>
+
+#include "host/config/names.h"
+#include "host/core/unique_fd.h"
 
 namespace cardcage {
 namespace {
@@ -22,6 +26,22 @@ RawOption option_of(const std::string& text) {
     items.emplace_back(item.get_string());
   }
   return {std::move(items), {}};
+}
+
+// Returns an empty text if the file can be read.
+std::string check_readable(const std::string& file) {
+  const UniqueFd opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  return opened ? std::string() : fail_errno(errno, fmt::format("cannot open '{}'", file)).error().message;
+}
+
+std::string check_program(const std::string& path) {
+  return std::filesystem::path(path).is_absolute() ? std::string()
+                                                   : fmt::format("'{}' is not an absolute path; begin it with /", path);
+}
+
+std::string check_writes(const std::string& pattern) {
+  const auto valid = check_path_pattern(pattern);
+  return valid ? std::string() : valid.error().message;
 }
 
 std::string check_option(const std::string& option) {
@@ -45,6 +65,23 @@ std::map<std::string, RawOption> module_options(const std::vector<std::string>& 
     options[option.substr(0, equals)] = option_of(option.substr(equals + 1));
   }
   return options;
+}
+
+void add_module_file(CLI::App& command, ModuleFile& module) {
+  command.add_option("FILE", module.file, "the shared object")->required()->check(check_readable);
+  add_module_options(command, module.options);
+  command
+      .add_option("--program", module.programs,
+                  "a program that the module may run, as in the key programs of its configuration")
+      ->type_name("PATH")
+      ->allow_extra_args(false)
+      ->check(check_program);
+  command
+      .add_option("--write", module.writes,
+                  "files that the module may write to, as in the key writes of its configuration")
+      ->type_name("PATTERN")
+      ->allow_extra_args(false)
+      ->check(check_writes);
 }
 
 }  // namespace cardcage

@@ -25,6 +25,7 @@ void add_ready(CLI::App& app, Session& session);
 void add_modules(CLI::App& app, Session& session);
 void add_module(CLI::App& app, Session& session);
 void add_module_check(CLI::App& module, Session& session);
+void add_module_run(CLI::App& module, Session& session);
 void add_module_admission(CLI::App& module, Session& session);
 void add_devices(CLI::App& app, Session& session);
 void add_device(CLI::App& app, Session& session);

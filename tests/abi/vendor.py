@@ -82,7 +82,8 @@ def follow(text, folder, env, patterns):
 def readme_patterns(name):
     """The output of the commands in a new module's README."""
     return (r"desk\.toml: ok, 1 module, 1 driver", r"card0 .* healthy", r"card1 .* unhealthy \(CardFault\)",
-            r"CARD_MODE=quiet", rf"/dev/null -> /dev/{name}/card0", rf": unprepared by {name}\.example\.com")
+            r"CARD_MODE=quiet", rf"/dev/null -> /dev/{name}/card0", rf": unprepared by {name}\.example\.com",
+            r"[1-9]\d* passed, 0 failed", rf"building package 'cardcage-module-{name}'")
 
 
 def follow_readme(folder, name, env):

@@ -3,7 +3,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <boost/property_tree/ptree.hpp>
+#include <boost/property_tree/xml_parser.hpp>
 #include <filesystem>
+#include <fstream>
 #include <regex>
 
 #include "sim/scratch_folder.h"
@@ -74,6 +77,33 @@ TEST_F(ModuleCheckTest, ShowsWhatOneAsksFor) {
   EXPECT_EQ(passed.code, 0) << passed.out;
   EXPECT_THAT(passed.out,
               testing::MatchesRegex("libcardcage_mock.so: dev.cardcage.mock [^\n]*\n7 passed, 0 failed, 0 skipped\n"));
+}
+
+TEST_F(ModuleCheckTest, WritesAReportForCiSystems) {
+  const ScratchFolder folder;
+  const std::string file = folder / "report.xml";
+  const Ended ended =
+      check({kMock, "--rule", "R14", "--option", "hang=prepare", "--timeout", "300ms", "--junit", file});
+  EXPECT_EQ(ended.code, 1) << ended.err;
+  std::ifstream text(file);
+  boost::property_tree::ptree report;
+  boost::property_tree::read_xml(text, report);
+  const auto& suite = report.get_child("testsuite");
+  std::size_t tests = 0, failures = 0;
+  for (const auto& [kind, test] : suite) {
+    if (kind != "testcase") continue;
+    ++tests;
+    if (!test.get_child_optional("failure")) continue;
+    ++failures;
+    EXPECT_THAT(test.get<std::string>("failure.<xmlattr>.message"), HasSubstr("it did not answer in time"));
+  }
+  EXPECT_EQ(suite.get<std::size_t>("<xmlattr>.tests"), tests);
+  EXPECT_EQ(suite.get<std::size_t>("<xmlattr>.failures"), failures);
+  EXPECT_GE(failures, 1U);
+  EXPECT_GT(tests, failures);
+  const Ended refused = check({kMock, "--rule", "R17", "--junit", folder / "missing/report.xml"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("missing/report.xml"));
 }
 
 TEST_F(ModuleCheckTest, ACrashInDiscoverIsReported) {

@@ -52,7 +52,8 @@ TEST(ModuleNewTest, SaysWhatItWroteAndWhatToReadNext) {
       run_cagectl({"module", "new", "card", "--language", "c", "--folder", folder, "--templates", kTemplates.string()});
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_EQ(ended.out, "module 'card' is in '" + folder +
-                           "': CMakeLists.txt, README.md, claim.json, desk.toml, module.c\n"
+                           "': CLUSTER.md, CMakeLists.txt, Containerfile, README.md, check.sh, ci.yaml, "
+                           "claim.json, desk.toml, module.c, package.sh, pod.yaml, values.yaml\n"
                            "README.md says how to build and try it\n");
 }
 

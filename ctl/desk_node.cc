@@ -1,0 +1,205 @@
+#include "ctl/desk_node.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <boost/json/serialize.hpp>
+#include <chrono>
+#include <csignal>
+#include <thread>
+#include <utility>
+
+#include "ctl/admin.h"
+#include "ctl/import/toml.h"
+#include "ctl/print.h"
+#include "host/core/file.h"
+
+namespace cardcage {
+namespace {
+
+namespace fs = std::filesystem;
+namespace json = boost::json;
+
+constexpr std::chrono::seconds kDeviceLimit{30};
+constexpr std::chrono::milliseconds kPoll{100};
+constexpr std::size_t kMaxLog = 1u << 20;
+constexpr const char* kClaimUid = "11111111-2222-3333-4444-555555555555";
+
+std::string toml_strings(const auto& items) {
+  std::vector<std::string> quoted;
+  for (const auto& item : items) quoted.push_back(toml_path(fs::path(item).native()));
+  return fmt::format("[{}]", fmt::join(quoted, ", "));
+}
+
+struct TomlValue {
+  std::string operator()(const std::string& text) const { return toml_string(text); }
+  std::string operator()(std::int64_t number) const { return std::to_string(number); }
+  std::string operator()(bool flag) const { return flag ? "true" : "false"; }
+  std::string operator()(const std::vector<std::string>& items) const {
+    std::vector<std::string> quoted;
+    for (const std::string& item : items) quoted.push_back(toml_string(item));
+    return fmt::format("[{}]", fmt::join(quoted, ", "));
+  }
+  std::string operator()(const TextMap& map) const {
+    std::vector<std::string> pairs;
+    for (const auto& [key, value] : map) pairs.push_back(toml_string(key) + " = " + toml_string(value));
+    return fmt::format("{{ {} }}", fmt::join(pairs, ", "));
+  }
+};
+
+volatile std::sig_atomic_t interrupted = 0;
+
+// Lets Ctrl-C and SIGTERM end a wait, so that the folder is removed.
+void catch_signals() {
+  struct sigaction action{};
+  action.sa_handler = [](int) { interrupted = 1; };  // without SA_RESTART
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
+}
+
+bool is_usable(const admin::v1::Device& device) {
+  return device.health().state() != "unhealthy" && device.health().state() != "unknown";
+}
+
+// Starts a program with stdout and stderr of this one, or with both in `output`.
+Result<pid_t> spawn(std::vector<std::string> words, const fs::path& output = {}) {
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  ::posix_spawn_file_actions_init(&files);
+  if (!output.empty()) {
+    ::posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    ::posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
+  }
+  pid_t pid = -1;
+  const int failed = ::posix_spawnp(&pid, arguments[0], &files, nullptr, arguments.data(), environ);
+  ::posix_spawn_file_actions_destroy(&files);
+  if (failed != 0) return fail_errno(failed, fmt::format("cannot start '{}'", words[0]));
+  return pid;
+}
+
+}  // namespace
+
+std::string desk_config(const DeskModule& module, const fs::path& folder) {
+  std::string text = "[node]\nname = \"desk\"\n";
+  for (const auto& [key, name] :
+       {std::pair("kubelet_root", "kubelet"), std::pair("state_dir", "state"), std::pair("run_dir", "run"),
+        std::pair("cdi_dir", "cdi"), std::pair("features_dir", "features"), std::pair("admin_socket", "admin.sock"),
+        std::pair("claims", "cluster"), std::pair("device_plugins_dir", "device-plugins")})
+    text += fmt::format("{} = {}\n", key, toml_path((folder / name).native()));
+  text +=
+      fmt::format("modules_dir = {}\n\n[metrics]\nlisten = \"\"\n\n", toml_path(module.file.parent_path().native()));
+  text += fmt::format("[[module]]\nname = {}\npath = {}\n", toml_string(module.name),
+                      toml_path(module.file.filename().native()));
+  if (!module.programs.empty()) text += fmt::format("programs = {}\n", toml_strings(module.programs));
+  if (!module.writes.empty()) text += fmt::format("writes = {}\n", toml_strings(module.writes));
+  if (!module.options.empty()) text += "\n[module.options]\n";
+  for (const auto& [key, option] : module.options)
+    text += fmt::format("{} = {}\n", toml_string(key), std::visit(TomlValue{}, option.value));
+  return text + fmt::format("\n[[module.serve]]\ndriver = {}\nselect = {{ id = \"*\" }}\n", toml_string(module.driver));
+}
+
+std::string desk_claim(const admin::v1::Device& device) {
+  const json::value result = {
+      {"request", "main"}, {"driver", device.driver()}, {"pool", device.pool()}, {"device", device.name()}};
+  return json::serialize(json::value{{"apiVersion", "resource.k8s.io/v1"},
+                                     {"kind", "ResourceClaim"},
+                                     {"metadata", {{"namespace", "default"}, {"name", "try"}, {"uid", kClaimUid}}},
+                                     {"status", {{"allocation", {{"devices", {{"results", json::array{result}}}}}}}}}) +
+         "\n";
+}
+
+Result<DeskNode> DeskNode::make(DeskModule module) {
+  std::string pattern = "/tmp/cardcage-run.XXXXXX";  // short: the path of a socket has at most 107 bytes
+  if (!::mkdtemp(pattern.data())) return fail_errno(errno, "cannot make a folder in /tmp");
+  DeskNode node(std::move(module), pattern);
+  if (auto made = make_folder(node.folder_ / "cluster/claims", 0755); !made) return std::unexpected(made.error());
+  const std::string config = desk_config(node.module_, node.folder_);
+  auto written = write_file_atomically(node.folder_ / "node.toml", config, 0600, false);
+  if (!written) return std::unexpected(written.error());
+  return node;
+}
+
+DeskNode::DeskNode(DeskNode&& other) noexcept
+    : module_(other.module_), folder_(std::exchange(other.folder_, {})), daemon_(std::exchange(other.daemon_, -1)) {}
+
+DeskNode::~DeskNode() {
+  if (daemon_ > 0) {
+    ::kill(daemon_, SIGTERM);
+    ::waitpid(daemon_, &status_, 0);
+  }
+  std::error_code ignored;
+  if (!folder_.empty()) fs::remove_all(folder_, ignored);
+}
+
+Status DeskNode::start(bool quiet) {
+  // Beside this program, as in a package and in a build folder; else wherever PATH finds it.
+  const auto beside = program_beside("cardcage");
+  std::error_code failed;
+  const std::string program = beside && fs::exists(*beside, failed) ? beside->native() : "cardcage";
+  auto started = spawn({program, "--no-restart", "--config", folder_ / "node.toml"}, quiet ? folder_ / "log" : "");
+  if (!started) return within(started.error(), "the daemon (package cardcage)");
+  daemon_ = *started;
+  catch_signals();
+  return {};
+}
+
+bool DeskNode::has_ended() {
+  if (daemon_ > 0 && ::waitpid(daemon_, &status_, WNOHANG) == daemon_) daemon_ = -1;
+  return daemon_ < 0;
+}
+
+Status DeskNode::check_module() const {
+  const auto list = ask(socket(), &admin::v1::Admin::Stub::ListModules);
+  if (!list) return {};  // the daemon still starts
+  for (const admin::v1::Module& module : list->modules())
+    if (module.state().level() == "bad")
+      return fail(Code::kFailedPrecondition, "module '{}' does not run: {}", module.name(),
+                  printable(to_text(module.state())));
+  return {};
+}
+
+Result<admin::v1::Device> DeskNode::wait_for_device() {
+  const auto limit = std::chrono::steady_clock::now() + kDeviceLimit;
+  while (interrupted == 0 && std::chrono::steady_clock::now() < limit) {
+    if (has_ended())
+      return fail(Code::kUnavailable, "the daemon ended before module '{}' listed a device", module_.name);
+    if (auto running = check_module(); !running) return std::unexpected(running.error());
+    const auto list = ask(socket(), &admin::v1::Admin::Stub::ListDevices);
+    const auto devices = list ? list->devices() : google::protobuf::RepeatedPtrField<admin::v1::Device>();
+    for (const admin::v1::Device& device : devices) {
+      if (device.driver() != module_.driver || !is_usable(device)) continue;
+      const std::string claim = desk_claim(device);
+      for (const fs::path& file : {claim_file(), folder_ / "cluster/claims/default_try.json"})
+        if (auto saved = write_file_atomically(file, claim, 0600, false); !saved) return std::unexpected(saved.error());
+      return device;
+    }
+    std::this_thread::sleep_for(kPoll);
+  }
+  if (interrupted != 0) return fail(Code::kCancelled, "interrupted");
+  return fail(Code::kDeadlineExceeded, "module '{}' listed no device that works in {} s; its log says why",
+              module_.name, kDeviceLimit.count());
+}
+
+Result<int> DeskNode::run_cagectl(std::vector<std::string> arguments) const {
+  std::fflush(stdout);
+  arguments.insert(arguments.begin(), {"/proc/self/exe", "--socket", socket().native()});
+  const auto child = spawn(std::move(arguments));
+  if (!child) return std::unexpected(child.error());
+  int status = 0;
+  ::waitpid(*child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+Status DeskNode::wait() {
+  if (daemon_ > 0 && ::waitpid(daemon_, &status_, 0) != daemon_) return {};  // interrupted; the destructor ends it
+  daemon_ = -1;
+  if (WIFEXITED(status_) && WEXITSTATUS(status_) == 0) return {};
+  return fail(Code::kInternal, "the daemon failed; its log says why");
+}
+
+std::string DeskNode::log() const { return read_file(folder_ / "log", kMaxLog).value_or(""); }
+
+}  // namespace cardcage
