@@ -85,18 +85,18 @@ typedef struct cage_quantity {
 enum { CAGE_OPTION_STRING = 1, CAGE_OPTION_INT = 2, CAGE_OPTION_BOOL = 3,
        CAGE_OPTION_DURATION = 4,   /* "250ms", "30s"; integer() reads it in nanoseconds */
        CAGE_OPTION_LIST = 5,       /* list of strings */
-       CAGE_OPTION_MAP = 6 };      /* of a parameter: an object whose values are strings; no default
+       CAGE_OPTION_MAP = 6 };      /* for parameters: an object whose values are strings; no default
                                       but {} */
 enum { CAGE_OPTION_REQUIRED = 1u << 0,   /* no default: must be given */
        CAGE_OPTION_SECRET = 1u << 1,     /* never printed or logged */
        CAGE_OPTION_LIVE = 1u << 2,       /* for an option: cage.configure takes a new value; without
                                             that family a change needs a new instance */
-       CAGE_OPTION_CLASS_ONLY = 1u << 3, /* of a parameter: a DeviceClass may give it, a ResourceClaim
+       CAGE_OPTION_CLASS_ONLY = 1u << 3, /* for parameters: a DeviceClass may give it, a ResourceClaim
                                             may not */
-       CAGE_OPTION_QUANTITY = 1u << 4,   /* of a parameter, STRING or MAP: amounts as Kubernetes
+       CAGE_OPTION_QUANTITY = 1u << 4,   /* for parameters, STRING or MAP: amounts as Kubernetes
                                             writes them, "4Gi", 1e9 or 1000. The module gets the
                                             whole number, rounded up: "4294967296" */
-       CAGE_OPTION_OBJECTS = 1u << 5 };  /* of a parameter, LIST: an item may be an object whose
+       CAGE_OPTION_OBJECTS = 1u << 5 };  /* for parameters, LIST: an item may be an object whose
                                             members are strings, integers or booleans. The module
                                             gets it as lines "NAME=VALUE\n", sorted by name */
 typedef struct cage_option {
@@ -116,7 +116,7 @@ typedef struct cage_option {
                                       any */
 } cage_option;
 
-enum { CAGE_SCHEMA_WHOLE = 1u << 0,     /* of several documents the last one counts alone, and not
+enum { CAGE_SCHEMA_WHOLE = 1u << 0,     /* the last of several documents counts alone, and not
                                             field by field. Of the others only the types are checked,
                                             not choices and ranges */
        CAGE_SCHEMA_DEFAULT = 1u << 1,   /* documents that name neither apiVersion nor kind are of
@@ -273,7 +273,7 @@ typedef struct cage_device {
   const cage_quantity *capacity;   uint32_t capacity_count; uint32_t reserved2;
   const cage_health *health;       /* NULL = no statement: the last host->health() remains,
                                       or UNKNOWN if there was none */
-  cage_str name;                   /* what Kubernetes calls it, a DNS label such as
+  cage_str name;                   /* its name in Kubernetes, a DNS label such as
                                       gpu-0, unique in the instance; claims name the device by
                                       it, so it is as stable as the id. Empty = from the id */
 } cage_device;
@@ -321,7 +321,7 @@ typedef struct cage_claim {
   const cage_alloc  *const *allocs; uint32_t alloc_count;  uint32_t flags;
   const cage_params *const *params; uint32_t params_count; uint32_t reserved; /* prepare() */
   cage_bytes state;                /* empty until prepare() has saved a state [R7] */
-  cage_bytes journal;              /* what cage.edits.journal wrote last */
+  cage_bytes journal;              /* the last write by cage.edits.journal */
   cage_str resource;               /* with the device-plugin API the name of the resource,
                                       "example.com/nic"; empty for a claim */
 } cage_claim;
@@ -410,7 +410,7 @@ typedef struct cage_module {       /* static const storage in the module */
   const cage_params_schema *const *schemas;  /* its kinds of parameters. A device without parameters
                                       has the defaults of the first that it takes. A module without
                                       schemas reads cage_claim.params itself, unchecked */
-  const cage_cause *const *causes; /* what it states; at most 64 */
+  const cage_cause *const *causes; /* the causes that it states; at most 64 */
   const cage_str *needs;           /* ids of families, of either side, without which it cannot work: a
                                       host that lacks one refuses the file and names it. At most 32 */
   uint32_t option_count, schema_count, cause_count, need_count;

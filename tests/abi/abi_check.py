@@ -82,7 +82,7 @@ def build_probe(abi, folder):
 
 
 def breaks(report):
-    """The lines of abidiff's report that are no addition."""
+    """Returns the lines of abidiff's report that are not additions."""
     found, name, size = [], "", 0
     for line in map(str.strip, report.splitlines()):
         if match := STRUCT.match(line):

@@ -1,4 +1,4 @@
-// Sends the token in a header, so that no form of another site can sign somebody in.
+// Sends the token in a header, so that no form of another site can sign a visitor in.
 const message = document.getElementById("message");
 
 async function signIn(token) {

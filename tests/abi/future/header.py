@@ -11,8 +11,8 @@ ABI = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirna
 LEAVES = {"cage_str", "cage_bytes", "cage_attr", "cage_quantity"}
 FAMILY = """
 #define CAGE_EXT_FUTURE "cage.future/1"
-#define CAGE_FUTURE_FLAG (1u << 30)  /* of each set of flags */
-#define CAGE_FUTURE_VALUE 29u        /* of each enumeration */
+#define CAGE_FUTURE_FLAG (1u << 30)  /* in each set of flags */
+#define CAGE_FUTURE_VALUE 29u        /* in each enumeration */
 typedef struct cage_future {
   uint32_t struct_size;
   uint32_t reserved;
