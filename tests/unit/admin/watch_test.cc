@@ -75,7 +75,7 @@ TEST_F(WatchTest, CombinesChangesThatFollowSoon) {
 
 TEST_F(WatchTest, SeesWhatNoEventTells) {
   const wire::WatchEvent first = read();
-  asio::post(core, [&] { daemon.status_report.api_server.state = "unreachable"; });
+  asio::post(core, [&] { daemon.status_report.api_server = {Level::kBad, "unreachable", ""}; });
   wire::WatchEvent event = read();
   EXPECT_GT(event.status(), first.status());
   EXPECT_EQ(event.configuration(), first.configuration());
