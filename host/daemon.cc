@@ -187,7 +187,8 @@ Result<std::unique_ptr<Ledger>> Daemon::wait_for_ledger() {
                               .cdi_folder = config_.node.cdi_dir,
                               .boot_id = *boot_id,
                               .history = {},
-                              .fault = fault_};
+                              .fault = fault_,
+                              .changes = &changes_};
   auto ledger = Ledger::open(core_, clock_, options);
   if (ledger || ledger.error().code != Code::kAborted) return ledger;
   hand_over_.wait();

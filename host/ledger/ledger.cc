@@ -5,6 +5,7 @@
 #include "host/core/file.h"
 #include "host/core/log.h"
 #include "host/ledger/ledger_file.h"
+#include "host/model/change_counters.h"
 
 namespace cardcage {
 namespace {
@@ -87,6 +88,7 @@ std::shared_ptr<const ClaimRecord> Ledger::find(const ClaimKey& key) const {
 }
 
 void Ledger::set(const ClaimKey& key, std::shared_ptr<const ClaimRecord> record) {
+  if (options_.changes) options_.changes->note({Section::kClaims, Section::kDevices});
   if (const auto old = find(key)) by_device_.remove(old);
   if (!record) {
     claims_.erase(key);
@@ -126,12 +128,14 @@ Status Ledger::release(const ClaimKey& key, WallTime when, Durability durability
   if (auto kept = intents_.set_released(record, when); !kept) return kept;
   set(key, nullptr);
   enqueue({record, when, durability, {}, record});
+  if (options_.changes) options_.changes->note({Section::kHistory});
   return {};
 }
 
 void Ledger::note(ClaimRecord record, std::vector<HistoryEntry> left) {
   auto now = std::make_shared<const ClaimRecord>(std::move(record));
   set(now);
+  if (options_.changes && !left.empty()) options_.changes->note({Section::kHistory});
   enqueue({std::move(now), std::nullopt, Durability::kProcess, std::move(left)});
 }
 

@@ -24,6 +24,8 @@
 
 namespace cardcage {
 
+class ChangeCounters;
+
 struct LedgerOptions {
   std::filesystem::path file;
   std::filesystem::path intents;     // on a tmpfs
@@ -32,6 +34,7 @@ struct LedgerOptions {
   HistoryBounds history;
   HistoryBounds health_history = kHealthHistory;
   FaultHook fault;
+  ChangeCounters* changes = nullptr;  // gets the changes of claims and of the history
 };
 
 // Reads /proc/sys/kernel/random/boot_id.

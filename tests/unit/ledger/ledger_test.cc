@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "host/core/file.h"
+#include "host/model/change_counters.h"
 #include "tests/fakes/small_disk.h"
 #include "tests/unit/ledger/ledger_fixture.h"
 #include "tests/unit/ledger/sync_counter.h"
@@ -53,6 +54,24 @@ TEST_F(LedgerTest, ADeviceIsHeldAndFreeAtOnce) {
   EXPECT_EQ(holders(), 0u);
   EXPECT_TRUE(ledger->release({kDriver, "u1"}, kLater)) << "releasing is idempotent";
   EXPECT_EQ(ledger->transactions(), 0u) << "no caller waits for the file";
+}
+
+TEST_F(LedgerTest, TellsWhatChanges) {
+  ChangeCounters changes;
+  LedgerOptions with_changes = options();
+  with_changes.changes = &changes;
+  auto ledger = open(with_changes);
+  const auto claims = [&] { return changes.count(Section::kClaims); };
+  const auto history = [&] { return changes.count(Section::kHistory); };
+  ASSERT_TRUE(put(*ledger, a_record("u1")));
+  EXPECT_GT(claims(), 0u);
+  EXPECT_EQ(history(), 0u);
+  const std::uint32_t prepared = claims();
+  ASSERT_TRUE(ledger->release({kDriver, "u1"}, kLater));
+  EXPECT_GT(claims(), prepared);
+  EXPECT_EQ(history(), 1u);
+  ASSERT_TRUE(ledger->release({kDriver, "u1"}, kLater));
+  EXPECT_EQ(history(), 1u) << "there was nothing to release";
 }
 
 TEST_F(LedgerTest, ChangesOfSomeMillisecondsShareATransaction) {
