@@ -33,7 +33,8 @@ export async function until(what, look) {
 }
 
 // Chromium refuses to run as root with its sandbox.
-export const launch = () => chromium.launch({ executablePath: '/usr/bin/chromium', args: process.getuid() === 0 ? ['--no-sandbox'] : [] });
+export const launch = () => chromium.launch({ executablePath: '/usr/bin/chromium',
+  args: process.getuid() === 0 ? ['--no-sandbox'] : [] });
 
 // Opens a page in a context of its own; `problems` collects errors and violations of the content security policy.
 export async function open(browser, url, { width = 1200, height = 900, scheme = 'light' } = {}) {
@@ -60,14 +61,16 @@ export async function close(page, expected = /^$/) {
 export async function assertAccessible(page) {
   await page.evaluate(axeSource);
   const { violations } = await page.evaluate(() => globalThis.axe.run(document));
-  assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => `${node.html} ${node.failureSummary}`).join(' | ')}`), []);
+  assert.deepEqual(violations.map(({ id,
+    nodes }) => `${id}: ${nodes.map((node) => `${node.html} ${node.failureSummary}`).join(' | ')}`), []);
 }
 
 // No part of the page is wider than the window, and nothing is cut off.
 export async function assertFits(page) {
   const wide = await page.evaluate(() => {
     const width = document.documentElement.clientWidth;
-    const tooWide = (element) => element.getBoundingClientRect().right > width + 1 && !element.closest('.scroll, .log, .hidden, svg');
+    const tooWide = (element) => element.getBoundingClientRect().right > width + 1
+      && !element.closest('.scroll, .log, .hidden, svg');
     return [...document.querySelectorAll('body *')].filter(tooWide).map((element) => element.outerHTML.slice(0, 120));
   });
   assert.deepEqual(wide, []);
@@ -93,13 +96,17 @@ export class Node {
     const node = new Node();
     // A socket path holds at most 107 bytes.
     node.folder = fs.mkdtempSync('/tmp/cardcage-web.');
-    for (const name of ['modules', 'node/claims', 'kubelet']) fs.mkdirSync(path.join(node.folder, name), { recursive: true, mode: 0o755 });
+    for (const name of ['modules', 'node/claims', 'kubelet']) fs.mkdirSync(path.join(node.folder, name),
+      { recursive: true, mode: 0o755 });
     fs.chmodSync(node.folder, 0o755);
-    fs.copyFileSync(path.join(build, 'lib/cardcage/modules/libcardcage_mock.so'), node.path('modules/libcardcage_mock.so'));
+    fs.copyFileSync(path.join(build, 'lib/cardcage/modules/libcardcage_mock.so'),
+      node.path('modules/libcardcage_mock.so'));
     fs.writeFileSync(node.path('script'), '');
-    const config = fs.readFileSync(path.join(source, 'config/demo.toml'), 'utf8').replaceAll('$CARDCAGE_DEMO_DIR', node.folder);
+    const config = fs.readFileSync(path.join(source, 'config/demo.toml'), 'utf8').replaceAll('$CARDCAGE_DEMO_DIR',
+      node.folder);
     fs.writeFileSync(node.path('cardcage.toml'), config.replace(/script_file = .*\n/, '')
-      .replace('[module.options]', `[module.options]\nscript_file = "${node.path('script')}"\n${options}`) + '\n[metrics]\nlisten = ""\n');
+      .replace('[module.options]', `[module.options]\nscript_file = "${node.path('script')}"\n${options}`)
+      .concat('\n[metrics]\nlisten = ""\n'));
     await node.boot();
     return node;
   }
@@ -123,7 +130,8 @@ export class Node {
   cagectl(...args) {
     const environment = { ...process.env, CARDCAGE_KUBELET_ROOT: this.path('kubelet') };
     return new Promise((resolve) => {
-      execFile(program('cagectl'), ['--socket', this.path('admin.sock'), ...args], { env: environment, maxBuffer: 1 << 28 },
+      execFile(program('cagectl'), ['--socket', this.path('admin.sock'), ...args], { env: environment,
+        maxBuffer: 1 << 28 },
         (error, stdout, stderr) => resolve({ code: error ? error.code : 0, stdout, stderr }));
     });
   }

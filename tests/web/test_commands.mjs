@@ -112,7 +112,8 @@ describe('the commands', () => {
   async function tabTo(text, key = 'Tab') {
     for (let presses = 0; presses < 40; ++presses) {
       await page.keyboard.press(key);
-      const [focused, outline] = await page.evaluate(() => [document.activeElement.textContent, getComputedStyle(document.activeElement).outlineStyle]);
+      const [focused, outline] = await page.evaluate(() => [document.activeElement.textContent,
+        getComputedStyle(document.activeElement).outlineStyle]);
       assert.notEqual(outline, 'none', `the focus on '${focused}' is not visible`);
       if (focused === text) return;
     }

@@ -63,7 +63,8 @@ describe('the views', () => {
     node.script('health gpu-2 ok cause=Temperature value=98.5 Hot the fan has stopped');
     await visit(page, '#/devices/mock/gpu-2');
     const causes = page.getByRole('region', { name: 'Health', exact: true });
-    for (const text of ['Temperature', '98.5 °C', 'limit ≥ 95 °C, good again at 90 °C', 'Hot: the fan has stopped', 'the hottest sensor'])
+    for (const text of ['Temperature', '98.5 °C', 'limit ≥ 95 °C, good again at 90 °C', 'Hot: the fan has stopped',
+      'the hottest sensor'])
       await waitForText(causes, text);
     await waitForText(page.getByRole('region', { name: 'Attributes and capacity' }), 'Mockwell');
     await waitForText(page.getByRole('region', { name: 'About' }), 'gpu-2-part-0');
@@ -73,10 +74,12 @@ describe('the views', () => {
 
   test('the timeline has a lane for each cause and for holders', async () => {
     const timeline = page.getByRole('region', { name: 'Timeline' });
-    await until('the lane of the cause has a span', async () => (await timeline.locator('svg[aria-label^="Temperature: began"] rect').count()) > 0);
+    await until('the lane of the cause has a span',
+      async () => (await timeline.locator('svg[aria-label^="Temperature: began"] rect').count()) > 0);
     await timeline.locator('svg[aria-label="holder: nothing"]').waitFor();
     await timeline.getByRole('button', { name: '24 h' }).click();
-    await until('the range changes', async () => (await timeline.getByRole('button', { name: '24 h' }).getAttribute('aria-pressed')) === 'true');
+    await until('the range changes', async () => (await timeline.getByRole('button',
+      { name: '24 h' }).getAttribute('aria-pressed')) === 'true');
   });
 
   test('a claim is shown while it holds its devices, and in the history', async () => {
@@ -121,7 +124,8 @@ describe('the views', () => {
       test(`every view is accessible and fits, ${scheme}, ${width} px wide`, async () => {
         await page.emulateMedia({ colorScheme: scheme });
         await page.setViewportSize({ width, height: 900 });
-        for (const [hash, text] of [['#/', 'Served to the kubelet'], ['#/devices/mock/gpu-2', 'Attributes and capacity'], ['#/claims', 'Released'],
+        for (const [hash, text] of [['#/', 'Served to the kubelet'], ['#/devices/mock/gpu-2',
+          'Attributes and capacity'], ['#/claims', 'Released'],
           ['#/modules', 'aes-256'], ['#/configuration', 'the hottest sensor']]) {
           await visit(page, hash);
           await page.getByText(text).first().waitFor();

@@ -10,21 +10,28 @@ const link = (devices, driver, name) => html`<${DeviceLink} name=${name}
 
 // A claim without a name is a device of a resource, which pods hold.
 const who = ({ claim, holders }) => (claim.name ? holderText(claim)
-  : holders.map(({ pod, namespace, container }) => (pod ? `${namespace}/${pod} (${container})` : 'a pod')).join(', ') || 'a pod');
+  : holders.map(({ pod, namespace, container }) => (
+    pod ? `${namespace}/${pod} (${container})` : 'a pod')).join(', ') || 'a pod');
 
-const Current = ({ claims, devices }) => html`<${Card} title="Now"><${Table} label="Claims" none="No claim and no pod holds a device."
+const Current = ({ claims, devices }) => html`<${Card} title="Now"><${Table} label="Claims"
+  none="No claim and no pod holds a device."
   heads="Claim or pod|Devices|State|Driver or resource|Prepared|UID or id" rows=${claims.map((claim) => [
     who(claim), commas(claim.devices.map(({ device }) => link(devices, claim.driver, device))),
     html`<${Badge} level=${LEVELS[claim.state] ?? 'in progress'}>${claim.state}<//> ${
-      [claim.progress, ...claim.services.map((service) => `service ${service.name}: ${service.state}`)].filter(Boolean).join('; ')}`,
+      [claim.progress, ...claim.services.map((service) =>
+        `service ${service.name}: ${service.state}`)].filter(Boolean).join('; ')}`,
     claim.driver, at(claim.prepared), code(claim.claim.uid)])} /><//>`;
 
 function Past({ entries, devices }) {
   const [text, setText] = useState('');
-  const shown = entries.filter(({ claim, device, driver }) => `${holderText(claim)} ${device} ${driver} ${claim.uid}`.includes(text.trim()));
-  return html`<${Card} title="Released" head=${html`<${Search} label="Search released devices" text=${text} set=${setText} />`}>
-    <${Table} label="Released devices" none="No entry." heads="Device|Claim or pod|Held|Prepared|Released|Driver or resource"
-      rows=${shown.map((entry) => [link(devices, entry.driver, entry.device), holderText(entry.claim), duration(entry.heldSeconds),
+  const shown = entries.filter(({ claim, device, driver }) =>
+    `${holderText(claim)} ${device} ${driver} ${claim.uid}`.includes(text.trim()));
+  return html`<${Card} title="Released" head=${html`<${Search} label="Search released devices" text=${text}
+    set=${setText} />`}>
+    <${Table} label="Released devices" none="No entry."
+      heads="Device|Claim or pod|Held|Prepared|Released|Driver or resource"
+      rows=${shown.map((entry) => [link(devices, entry.driver, entry.device), holderText(entry.claim),
+        duration(entry.heldSeconds),
         at(entry.prepared), at(entry.released), entry.driver])} />
   <//>`;
 }

@@ -6,7 +6,7 @@ const COMMANDS = {
   uncordon: ['Uncordon', 'Pods may get the device again, if it is healthy.'],
   clear: ['Clear', 'Ends the cause, also if it is quarantined. If the module states it again, it counts again.'],
   reset: ['Reset', 'The module resets the device and its partitions. Refused while a claim or pod holds one of them.'],
-  quiesce: ['Quiesce', 'The module lets go of its hardware, so that the driver can be replaced. Pods keep running; new ones wait.'],
+  quiesce: ['Quiesce', 'The module lets go of its hardware, for a new driver. Pods keep running; new ones wait.'],
   resume: ['Resume', 'The module takes its hardware again.'],
 };
 
@@ -47,6 +47,7 @@ function Dialog({ command, target, name, close, say }) {
 // target: {module, device, cause}, as the request has them; name: for people. Absent where the server is read-only.
 export function CommandButton({ session, small, ...props }) {
   const [open, setOpen] = useState(false);
-  return session?.actions && html`<button type="button" class=${small && 'small'} onClick=${() => setOpen(true)}>${COMMANDS[props.command][0]}…</button>
+  return session?.actions && html`<button type="button" class=${small && 'small'}
+    onClick=${() => setOpen(true)}>${COMMANDS[props.command][0]}…</button>
     ${open && html`<${Dialog} ...${props} close=${() => setOpen(false)} />`}`;
 }

@@ -3,8 +3,8 @@ import { Badge, duration, html, measure } from './shared/ui.js';
 
 export const idOf = (device) => `${device.module}/${device.id}`;
 
-export const DeviceLink = ({ device, name }) => (device
-  ? html`<a href=${`#/devices/${encodeURIComponent(device.module)}/${encodeURIComponent(device.id)}`}>${device.name}</a>` : name);
+export const DeviceLink = ({ device, name }) => (device ? html`<a href=${`#/devices/${
+  [device.module, device.id].map(encodeURIComponent).join('/')}`}>${device.name}</a>` : name);
 
 export const isWell = ({ state }) => state === 'healthy' || state === 'unmonitored';
 export const needsCare = (device) => !isWell(device.health);

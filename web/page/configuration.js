@@ -2,7 +2,8 @@
 import { Card, Facts, Loaded, Table, at, code, condition, html, useLive } from './shared/ui.js';
 import { limitText, ruleText } from './common.js';
 
-const Problems = ({ level, title, lines }) => lines.length > 0 && html`<section class=${`notice ${level}`} aria-label=${title}>
+const Problems = ({ level, title, lines }) => lines.length > 0 && html`<section class=${`notice ${level}`}
+  aria-label=${title}>
   <h2>${title}</h2><ul class="mono">${lines.map((line) => html`<li>${line}</li>`)}</ul></section>`;
 
 const State = ({ config }) => html`
@@ -15,8 +16,10 @@ const State = ({ config }) => html`
 
 const Rules = ({ of: { module, refused, rules } }) => html`<${Card} title=${`Rules of health: ${module}`}>
   <${Problems} level="bad" title="The rules of the file are refused" lines=${refused ? refused.split('\n') : []} />
-  <${Table} label=${`Rules of module ${module}`} heads="Cause|Reason|Limit|Rule|About" none="The module has not been loaded."
-    rows=${rules.map((rule) => [code(rule.cause), rule.reason || '*', limitText(rule) || '–', ruleText(rule), rule.help])} />
+  <${Table} label=${`Rules of module ${module}`} heads="Cause|Reason|Limit|Rule|About"
+    none="The module has not been loaded."
+    rows=${rules.map((rule) => [code(rule.cause), rule.reason || '*', limitText(rule) || '–', ruleText(rule),
+      rule.help])} />
 <//>`;
 
 export function ConfigurationView({ live }) {

@@ -15,7 +15,8 @@ const compare = (a, b) => a.localeCompare(b, 'en', { numeric: true });
 function placeOf({ numaNodes, attributes }) {
   const root = attributes['resource.kubernetes.io/pcieRoot'];
   const above = attributes['cardcage.dev/pcieSwitch'];
-  return [numaNodes.length ? `NUMA ${numaNodes.join(', ')}` : 'No NUMA node', root && `PCIe root ${root}`, above && `switch ${above}`]
+  return [numaNodes.length ? `NUMA ${numaNodes.join(', ')}` : 'No NUMA node', root && `PCIe root ${root}`,
+    above && `switch ${above}`]
     .filter(Boolean).join(' · ');
 }
 
@@ -30,8 +31,10 @@ function groups(devices) {
     if (!map.has(key)) map.set(key, []);
     map.get(key).push(device);
   }
-  const withParts = (device, depth) => [[device, depth], ...(children.get(idOf(device)) ?? []).flatMap((part) => withParts(part, depth + 1))];
-  return [...places].sort(([a], [b]) => compare(a, b)).map(([place, list]) => [place, list.flatMap((device) => withParts(device, 0))]);
+  const withParts = (device, depth) => [[device, depth],
+    ...(children.get(idOf(device)) ?? []).flatMap((part) => withParts(part, depth + 1))];
+  return [...places].sort(([a], [b]) => compare(a, b))
+    .map(([place, list]) => [place, list.flatMap((device) => withParts(device, 0))]);
 }
 
 // Rendered again only if its device changed: Live keeps the objects that are equal.
@@ -63,7 +66,8 @@ function Shares({ devices }) {
   })}</svg>`;
 }
 
-const textOf = (device) => [device.name, device.id, device.kind, device.driver, device.pciBusID, device.health.state, device.health.reason,
+const textOf = (device) => [device.name, device.id, device.kind, device.driver, device.pciBusID, device.health.state,
+  device.health.reason,
   ...device.claims.map(holderText), ...Object.values(device.attributes)].join(' ').toLowerCase();
 
 export function Devices({ devices }) {
@@ -71,18 +75,24 @@ export function Devices({ devices }) {
   const [text, setText] = useState('');
   const grouped = useMemo(() => {
     const words = text.toLowerCase().split(/\s+/);
-    return groups(devices.filter((device) => FILTERS[filter](device) && words.every((word) => !word || textOf(device).includes(word))));
+    return groups(devices.filter((device) => FILTERS[filter](device) && words.every((word) => (
+      !word || textOf(device).includes(word)))));
   }, [devices, filter, text]);
-  const choices = Object.entries(FILTERS).map(([name, test]) => [name, html`${name} <b>${devices.filter(test).length}</b>`]);
-  return html`<${Card} title="Devices" head=${html`<${Choice} label="Show" choices=${choices} value=${filter} set=${setFilter} />
+  const choices = Object.entries(FILTERS).map(([name, test]) => [name,
+    html`${name} <b>${devices.filter(test).length}</b>`]);
+  return html`<${Card} title="Devices" head=${html`<${Choice} label="Show" choices=${choices} value=${filter}
+    set=${setFilter} />
     <${Search} label="Search devices" text=${text} set=${setText} />`}>
     <${Shares} devices=${devices} />
-    ${grouped.length === 0 ? html`<p class="empty">${devices.length ? 'No device matches.' : 'The modules list no devices.'}</p>`
+    ${grouped.length === 0 ? html`<p class="empty">${
+      devices.length ? 'No device matches.' : 'The modules list no devices.'}</p>`
       : html`<table class="devices">
-      <thead><tr><th class="name">Device</th><th class="kind wide">Kind</th><th class="health">Health</th><th class="held">Held by</th>
+      <thead><tr><th class="name">Device</th><th class="kind wide">Kind</th><th class="health">Health</th>
+        <th class="held">Held by</th>
         <th class="driver wide">Driver or resource</th><th class="pci wide">PCI address</th></tr></thead>
       ${grouped.map(([place, rows]) => html`<tbody key=${place}>
-        <tr><th colspan="6" scope="rowgroup">${place} <span class="dim">· ${count(rows.length, 'device')}</span></th></tr>
+        <tr><th colspan="6" scope="rowgroup">${place} <span
+          class="dim">· ${count(rows.length, 'device')}</span></th></tr>
         ${rows.map(([device, depth]) => html`<${Row} key=${idOf(device)} device=${device} depth=${depth} />`)}
       </tbody>`)}
     </table>`}

@@ -15,7 +15,8 @@ const live = new Live('watch', {
   configuration: ['status', 'modules', 'health-rules'],
 });
 
-const VIEWS = { '': ['Node', NodeView], claims: ['Claims', ClaimsView], modules: ['Modules', ModulesView], configuration: ['Configuration', ConfigurationView] };
+const VIEWS = { '': ['Node', NodeView], claims: ['Claims', ClaimsView], modules: ['Modules', ModulesView],
+  configuration: ['Configuration', ConfigurationView] };
 
 // "#/devices/mock/gpu-0"; anything unknown is the node.
 function route(hash) {
@@ -32,15 +33,16 @@ function route(hash) {
 const CONNECTIONS = {
   connecting: ['idle', 'connecting'],
   live: ['good', 'live'],
-  gone: ['bad', 'daemon away', 'The daemon does not respond. The page shows its last state, and goes on when the daemon is back.'],
-  lost: ['bad', 'disconnected', 'The server of this page does not respond. If it has ended, start it again: cagectl web'],
-  denied: ['bad', 'signed out', 'The session of this page has ended. Get a new address: cagectl web'],
+  gone: ['bad', 'daemon away', 'The daemon does not respond. This page shows its last state until it is back.'],
+  lost: ['bad', 'disconnected', 'The server of this page does not respond. If it has ended, run cagectl web again.'],
+  denied: ['bad', 'signed out', 'The session of this page has ended. Run cagectl web for a new address.'],
 };
 
 // Read to people who do not see the page.
 function announcement(devices) {
   const sick = devices.filter(needsCare);
-  return sick.length ? `${sick.length} of ${devices.length} devices need care: ${sick.slice(0, 3).map(({ name }) => name).join(', ')}` : '';
+  const names = sick.slice(0, 3).map(({ name }) => name).join(', ');
+  return sick.length ? `${sick.length} of ${devices.length} devices need care: ${names}` : '';
 }
 
 function Page() {

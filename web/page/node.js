@@ -10,11 +10,13 @@ const CONDITIONS = {
 const Summary = ({ status }) => html`
   <div class="head">
     <h1 tabindex="-1">${status.node}</h1>
-    <span class="dim">Cardcage ${status.version} · up <${Since} time=${status.started} /> · ${count(status.restarts, 'restart')} · ${
+    <span class="dim">Cardcage ${status.version} · up <${Since}
+      time=${status.started} /> · ${count(status.restarts, 'restart')} · ${
       count(status.liveClaims, 'claim')}</span>
   </div>
   ${status.lastEnd && html`<p class="notice warn">The daemon was restarted: ${status.lastEnd}</p>`}
-  ${status.warnings.length > 0 && html`<ul class="notice warn" aria-label="Warnings">${status.warnings.map((text) => html`<li>${text}</li>`)}</ul>`}
+  ${status.warnings.length > 0 && html`<ul class="notice warn"
+    aria-label="Warnings">${status.warnings.map((text) => html`<li>${text}</li>`)}</ul>`}
   <ul class="card conditions" aria-label="Conditions">
     <li><span class="dim">Configuration</span> <a href="#/configuration">${condition(status.config.state)}</a></li>
     ${Object.entries(CONDITIONS).map(([key, name]) => status[key].state && html`<li><span class="dim">${name}</span>
@@ -22,7 +24,8 @@ const Summary = ({ status }) => html`
   </ul>`;
 
 const Served = ({ status }) => html`<${Card} title="Served to the kubelet">
-  <${Table} label="Drivers and resources" heads="Driver or resource|Registration|Slices|Devices" none="The configuration serves nothing." rows=${[
+  <${Table} label="Drivers and resources" heads="Driver or resource|Registration|Slices|Devices"
+    none="The configuration serves nothing." rows=${[
     ...status.drivers.map((driver) => [driver.name, condition(driver.registration),
       condition(driver.publication), driver.devices]),
     ...status.resources.map((resource) => [resource.name, condition(resource.registration), '–',
@@ -30,7 +33,8 @@ const Served = ({ status }) => html`<${Card} title="Served to the kubelet">
 <//>`;
 
 const Modules = ({ modules }) => html`<${Card} title="Modules">
-  <${Table} label="List of modules" heads="Module|State|Devices|Restarts" none="The configuration has no module." rows=${modules.map((module) => [
+  <${Table} label="List of modules" heads="Module|State|Devices|Restarts" none="The configuration has no module."
+    rows=${modules.map((module) => [
     html`<a href="#/modules">${module.name}</a>`, condition(module.state), module.devices, module.restarts])} />
 <//>`;
 

@@ -52,7 +52,8 @@ function lanes(device, events, history, now) {
 function holders(history, now) {
   const found = [[]];
   for (const { claim, prepared, released } of [...history].reverse()) {
-    const span = { from: Date.parse(prepared), to: released ? Date.parse(released) : now, tone: 'held', text: holderText(claim) };
+    const span = { from: Date.parse(prepared), to: released ? Date.parse(released) : now, tone: 'held',
+      text: holderText(claim) };
     const free = found.find((spans) => !(spans.at(-1)?.to > span.from));
     if (free) free.push(span);
     else found.push([span]);
@@ -63,16 +64,20 @@ function holders(history, now) {
 function Lane({ name, spans, from, now }) {
   const place = (time) => (100 * Math.max(0, time - from)) / (now - from);
   const shown = spans.filter((span) => span.to >= from);
-  const texts = shown.map(({ text, ...span }) => `${text}: ${dateTime(span.from)} to ${span.to === now ? 'now' : dateTime(span.to)}`);
+  const texts = shown.map(({ text, ...span }) => `${text}: ${dateTime(span.from)} to ${span.to === now ?
+    'now' : dateTime(span.to)}`);
   return html`<dt>${name}</dt><dd><svg role="img" aria-label=${`${name}: ${texts.join('; ') || 'nothing'}`}>
-    ${shown.map((span, index) => html`<rect class=${`${span.tone}${span.quarantined ? ' quarantined' : ''}`} x=${`${place(span.from)}%`}
-      width=${`${Math.max(0.4, place(span.to) - place(span.from))}%`} height="100%" rx="2"><title>${texts[index]}</title></rect>`)}
+    ${shown.map((span, index) => html`<rect class=${`${span.tone}${span.quarantined ? ' quarantined' : ''}`}
+      x=${`${place(span.from)}%`}
+      width=${`${Math.max(0.4, place(span.to) - place(span.from))}%`} height="100%"
+        rx="2"><title>${texts[index]}</title></rect>`)}
   </svg></dd>`;
 }
 
 function Axis({ from, now }) {
   const text = (time) => dateTime(time).slice(...(now - from > 24 * HOUR ? [5, 10] : [11, 16]));
-  return html`<dt></dt><dd class="axis">${[0, 1, 2, 3].map((quarter) => html`<span>${text(from + (quarter / 4) * (now - from))}</span>`)}<span>now</span></dd>`;
+  return html`<dt></dt><dd class="axis">${[0, 1, 2,
+    3].map((quarter) => html`<span>${text(from + (quarter / 4) * (now - from))}</span>`)}<span>now</span></dd>`;
 }
 
 export function Timeline({ device, events, history }) {
@@ -80,11 +85,14 @@ export function Timeline({ device, events, history }) {
   useNow();
   const now = Date.now();
   const from = now - range;
-  return html`<${Card} title="Timeline" head=${html`<${Choice} label="Range" choices=${RANGES} value=${range} set=${setRange} />`}>
+  return html`<${Card} title="Timeline" head=${html`<${Choice} label="Range" choices=${RANGES} value=${range}
+    set=${setRange} />`}>
     <dl class="timeline">
-      ${lanes(device, events, history, now).map(([name, spans]) => html`<${Lane} name=${name} spans=${spans} from=${from} now=${now} />`)}
+      ${lanes(device, events, history, now).map(([name, spans]) => html`<${Lane} name=${name} spans=${spans}
+        from=${from} now=${now} />`)}
       <${Axis} from=${from} now=${now} />
     </dl>
-    <p class="legend">${LEGEND.map(([tone, text]) => html`<span><svg aria-hidden="true"><rect class=${tone} width="12" height="12" rx="2" /></svg>${text}</span>`)}</p>
+    <p class="legend">${LEGEND.map(([tone, text]) => html`<span><svg aria-hidden="true"><rect class=${tone} width="12"
+      height="12" rx="2" /></svg>${text}</span>`)}</p>
   <//>`;
 }

@@ -30,4 +30,5 @@ export const tone = (level) => ({ good: 'good', 'in progress': 'warn', bad: 'bad
 export const measure = (value, unit) => `${value} ${{ Cel: '°C', 1: '' }[unit] ?? unit}`.trim();
 
 // As kubectl writes taints.
-export const taint = ({ key, value, effect }) => (effect === 'none' ? '' : `${key}${value && `=${value}`}${key && ':'}${effect}`);
+export const taint = ({ key, value, effect }) => (effect === 'none' ? '' :
+  `${key}${value && `=${value}`}${key && ':'}${effect}`);

@@ -36,7 +36,7 @@ function keepEqual(old, fresh) {
   return fresh.map((item) => known.get(textOf(item)) ?? item);
 }
 
-// A stream that reconnects, and rests while the page is hidden. `open` is called after each pause, too, in which changes
+// A stream that reconnects, and rests while the page is hidden. `open` is called after each pause, too, because changes
 // may have been missed. The other events are those of the server.
 export function watch(path, { open, lost, ...events }) {
   let source;

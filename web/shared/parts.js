@@ -25,7 +25,8 @@ export const Table = ({ label, heads, rows, none }) => (rows.length === 0 ? html
     <tbody>${rows.map((cells) => html`<tr>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>`)}</tbody>
   </table></div>`);
 
-export const Search = ({ label, text, set }) => html`<input class="end" type="search" placeholder="Search" aria-label=${label}
+export const Search = ({ label, text, set }) => html`<input class="end" type="search" placeholder="Search"
+  aria-label=${label}
   value=${text} onInput=${(event) => set(event.target.value)} />`;
 
 // choices: [value, label].
@@ -45,7 +46,8 @@ export function useNow() {
 
 export function Since({ time }) {
   const now = useNow();
-  return time ? html`<time datetime=${time} title=${dateTime(time)}>${duration((now - new Date(time)) / 1000)}</time>` : '–';
+  return time ? html`<time datetime=${time}
+    title=${dateTime(time)}>${duration((now - new Date(time)) / 1000)}</time>` : '–';
 }
 
 export const at = (time) => (time ? html`<time class="nowrap" datetime=${time}>${dateTime(time)}</time>` : '–');
@@ -53,7 +55,8 @@ export const at = (time) => (time ? html`<time class="nowrap" datetime=${time}>$
 // Shows what is there, or why nothing is.
 export function Loaded({ entry, children }) {
   if (entry.value !== undefined) return children(entry.value);
-  return entry.error ? html`<p class="notice bad" role="alert">${entry.error.message}</p>` : html`<p class="empty">Loading…</p>`;
+  return entry.error ? html`<p class="notice bad" role="alert">${entry.error.message}</p>` : html`<p
+    class="empty">Loading…</p>`;
 }
 
 // Items with commas between them.
