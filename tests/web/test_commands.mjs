@@ -85,14 +85,13 @@ describe('the commands', () => {
     await page.keyboard.press('Tab');
     assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Skip to the content');
     await page.keyboard.press('Enter');
-    await until('the heading has the focus', () => page.evaluate(() => document.activeElement.tagName === 'H1'));
-    await page.keyboard.press('Shift+Tab');
+    await headingHasFocus('Modules');
     await tabTo('Node', 'Shift+Tab');
     await page.keyboard.press('Enter');
-    await page.getByRole('heading', { level: 1, name: 'demo' }).waitFor();
+    await headingHasFocus('demo');
     await tabTo('gpu-0');
     await page.keyboard.press('Enter');
-    await page.getByRole('heading', { level: 1, name: 'gpu-0' }).waitFor();
+    await headingHasFocus('gpu-0');
     await tabTo('Cordon…');
     await page.keyboard.press('Enter');
     const dialog = page.getByRole('dialog');
@@ -107,6 +106,10 @@ describe('the commands', () => {
     await page.keyboard.press('Enter');
     await page.getByText(/^Cordoned by .*: noisy fan/).waitFor();
   });
+
+  // Each view begins at its heading.
+  const headingHasFocus = (text) => until(`the heading '${text}' has the focus`, () =>
+    page.evaluate((wanted) => document.activeElement.tagName === 'H1' && document.activeElement.textContent === wanted, text));
 
   // Moves the focus until it is on the link or button, and sees that the focus is visible.
   async function tabTo(text, key = 'Tab') {
