@@ -21,7 +21,8 @@ from store import RESOURCES, Expired, NotFound, Resource, Store, key_of
 
 TOKEN = "token-of-the-simulation"
 BOOKMARK_SECONDS = 5
-REASONS = {400: "BadRequest", 401: "Unauthorized", 404: "NotFound", 405: "MethodNotAllowed", 409: "Conflict", 410: "Expired"}
+REASONS = {400: "BadRequest", 401: "Unauthorized", 404: "NotFound",
+  405: "MethodNotAllowed", 409: "Conflict", 410: "Expired"}
 
 
 class Refused(Exception):
@@ -165,7 +166,8 @@ class Handler(BaseHTTPRequestHandler):
                     if keep(change.object):
                         self._chunk(b'{"type":"%s","object":%s}\n' % (change.type.encode(), change.text))
                 if query.get("allowWatchBookmarks") in ("1", "true") and not changes and time.monotonic() >= pause:
-                    mark = {"kind": resource.kind, "apiVersion": group_of(resource), "metadata": {"resourceVersion": str(since)}}
+                    mark = {"kind": resource.kind, "apiVersion": group_of(resource),
+                      "metadata": {"resourceVersion": str(since)}}
                     self._chunk(json.dumps({"type": "BOOKMARK", "object": mark}).encode() + b"\n")
         except Expired as error:
             self._chunk(json.dumps({"type": "ERROR", "object": status_of(410, str(error))}).encode() + b"\n")
@@ -200,7 +202,8 @@ def discovery(path: str) -> dict | None:
         return {"major": "1", "minor": "37", "gitVersion": "v1.37.0"}
     version = {"groupVersion": "resource.k8s.io/v1", "version": "v1"}
     if path == "/apis/resource.k8s.io":
-        return {"kind": "APIGroup", "apiVersion": "v1", "name": "resource.k8s.io", "versions": [version], "preferredVersion": version}
+        return {"kind": "APIGroup", "apiVersion": "v1", "name": "resource.k8s.io", "versions": [version],
+          "preferredVersion": version}
     if path in ("/apis/resource.k8s.io/v1", "/api/v1"):
         served = [resource for resource in RESOURCES if resource.path == path]
         return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_of(served[0]),

@@ -24,7 +24,8 @@ def main() -> int:
             print(f"the page knows {summary['nodes']} of {nodes} nodes after {SECONDS} s", file=sys.stderr)
             return 1
         time.sleep(0.1)
-    print("{devices} devices on {nodes} nodes: {unhealthy} unhealthy, {cordoned} cordoned, {held} held, {free} free".format(**summary))
+    print("{devices} devices on {nodes} nodes: {unhealthy} unhealthy, {cordoned} cordoned, {held} held, {free} free"
+      .format(**summary))
     for driver in summary["drivers"]:
         print("  {driver}, {model}: {devices} devices on {nodes} nodes".format(**driver))
     print("top causes: " + ", ".join(f"{cause['cause']} ({cause['devices']})" for cause in summary["causes"][:5]))

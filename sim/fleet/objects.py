@@ -106,7 +106,8 @@ def claim(name: str, namespace: str, driver: str, node: str, device_names: list[
         "metadata": {"name": name, "namespace": namespace, "uid": uid(f"{namespace}/{name}"), "creationTimestamp": time,
                      "annotations": {"resource.kubernetes.io/pod-claim-name": "device"}},
         "spec": {"devices": {"requests": [
-            {"name": "device", "exactly": {"deviceClassName": driver, "allocationMode": "ExactCount", "count": len(device_names)}}]}},
+            {"name": "device", "exactly": {"deviceClassName": driver,
+              "allocationMode": "ExactCount", "count": len(device_names)}}]}},
         "status": {
             "allocation": {
                 "devices": {"results": [{"request": "device", "driver": driver, "pool": node, "device": device}
@@ -126,7 +127,8 @@ def taint_rule(name: str, driver: str, pool: str, device_name: str, time: str) -
         "apiVersion": API, "kind": "DeviceTaintRule",
         "metadata": {"name": name, "uid": uid(name), "creationTimestamp": time},
         "spec": {"deviceSelector": {"driver": driver, "pool": pool, "device": device_name},
-                 "taint": {"key": "example.com/maintenance", "value": CORDONED, "effect": "NoSchedule", "timeAdded": time}}}
+                 "taint": {"key": "example.com/maintenance", "value": CORDONED, "effect": "NoSchedule",
+                   "timeAdded": time}}}
 
 
 def event(name: str, node: str, reason: str, note: str, warning: bool, time: str) -> dict:

@@ -55,7 +55,8 @@ class Scene:
     def _free(self, kind: Kind, node: str) -> list[str]:
         name = slice_name(kind, node)
         devices = self.store.get(SLICES, name)["spec"]["devices"]
-        return [device["name"] for device in devices if (name, device["name"]) not in self.held and "taints" not in device]
+        return [device["name"] for device in devices
+          if (name, device["name"]) not in self.held and "taints" not in device]
 
     def _hold(self, kind: Kind, node: str, count: int) -> None:
         devices = self._free(kind, node)[:count]
@@ -103,7 +104,8 @@ class Scene:
         fault = self.random.choice(kind.faults)
         self._change_taints(name, device, [taint(kind.driver, fault.cause, fault.effect, self._time())])
         self.sick.append((name, device))
-        self._write_event(node, "DeviceUnhealthy", f"{device} is unhealthy: {fault.text}; see 'cagectl health' on the node", True)
+        self._write_event(node, "DeviceUnhealthy",
+          f"{device} is unhealthy: {fault.text}; see 'cagectl health' on the node", True)
 
     def _heal(self) -> None:
         if not self.sick:

@@ -125,7 +125,8 @@ class Store:
                     place = len(self._changes)
                     while place > 0 and self._changes[place - 1].version > since:
                         place -= 1
-                    new = [self._changes[i] for i in range(place, len(self._changes)) if self._changes[i].resource is resource]
+                    new = [self._changes[i] for i in range(place, len(self._changes))
+                      if self._changes[i].resource is resource]
                     return new, self.version
                 left = deadline - time.monotonic()
                 if left <= 0 or not self.changed.wait(left):

@@ -39,7 +39,8 @@ export class Fleet {
 
   async boot() {
     const { nodes = 24, drivers = 3 } = this.options;
-    const args = ['-B', path.join(source, 'sim/fleet/api_server.py'), this.folder, '--pace', '0', '--nodes', nodes, '--drivers', drivers,
+    const args = ['-B', path.join(source, 'sim/fleet/api_server.py'), this.folder, '--pace', '0',
+      '--nodes', nodes, '--drivers', drivers,
       '--port', this.port ?? 0];
     this.cluster = await start('python3', args.map(String), /^serving .* at https:\/\/127\.0\.0\.1:(\d+)/m);
     this.port = Number(this.cluster.found[1]);  // also after a restart
@@ -63,7 +64,8 @@ export class Fleet {
   // A call of the API server.
   api(method, where, body) {
     const ca = fs.readFileSync(path.join(this.folder, 'api-server.pem'));
-    const options = { method, host: '127.0.0.1', port: this.port, path: where, ca, agent: false, headers: { Authorization: `Bearer ${TOKEN}` } };
+    const options = { method, host: '127.0.0.1', port: this.port, path: where, ca, agent: false,
+      headers: { Authorization: `Bearer ${TOKEN}` } };
     if (body !== undefined) options.headers['Content-Length'] = Buffer.byteLength(JSON.stringify(body));
     return new Promise((resolve, reject) => {
       const request = https.request(options, (response) => {
@@ -100,14 +102,16 @@ export class Fleet {
   addEvent(node, reason, message, time = '2030-01-02T03:04:05Z') {
     const name = `${node}.${Math.random().toString(16).slice(2)}`;
     return this.api('POST', '/api/v1/namespaces/default/events', {
-      apiVersion: 'v1', kind: 'Event', metadata: { name, namespace: 'default' }, involvedObject: { apiVersion: 'v1', kind: 'Node', name: node, uid: node },
+      apiVersion: 'v1', kind: 'Event', metadata: { name, namespace: 'default' },
+        involvedObject: { apiVersion: 'v1', kind: 'Node', name: node, uid: node },
       type: 'Warning', reason, message, firstTimestamp: time, lastTimestamp: time, count: 3,
     });
   }
 
   addClaim(name, driver, node, device) {
     return this.api('POST', '/apis/resource.k8s.io/v1/namespaces/tests/resourceclaims', {
-      apiVersion: 'resource.k8s.io/v1', kind: 'ResourceClaim', metadata: { name, namespace: 'tests', uid: name }, spec: { devices: {} },
+      apiVersion: 'resource.k8s.io/v1', kind: 'ResourceClaim', metadata: { name, namespace: 'tests', uid: name },
+        spec: { devices: {} },
       status: { allocation: { devices: { results: [{ request: 'r', driver, pool: node, device }] } },
         reservedFor: [{ resource: 'pods', name: `${name}-pod`, uid: name }] },
     });
@@ -122,7 +126,8 @@ export class Fleet {
     const claims = (await this.api('GET', '/apis/resource.k8s.io/v1/resourceclaims')).items;
     const rules = (await this.api('GET', '/apis/resource.k8s.io/v1/devicetaintrules')).items;
     const results = claims.flatMap((claim) => claim.status.allocation.devices.results);
-    const used = new Set([...results, ...rules.map((rule) => rule.spec.deviceSelector)].map((each) => `${each.driver}/${each.pool}/${each.device}`));
+    const used = new Set([...results, ...rules.map((rule) => rule.spec.deviceSelector)]
+      .map((each) => `${each.driver}/${each.pool}/${each.device}`));
     for (const { spec } of await this.slices())
       for (const device of spec.devices)
         if (spec.driver === driver && !device.taints && !used.has(`${driver}/${spec.nodeName}/${device.name}`))

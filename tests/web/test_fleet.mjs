@@ -9,7 +9,8 @@ const NODES = 120;
 const PAGE = 50;
 
 const names = (page) => page.locator('table.nodes tbody th').allInnerTexts();
-const waitForNodes = (page, text) => waitForText(page.getByRole('region', { name: 'Nodes', exact: true }).getByRole('status'), text);
+const waitForNodes = (page, text) =>
+  waitForText(page.getByRole('region', { name: 'Nodes', exact: true }).getByRole('status'), text);
 const slider = (page) => page.getByRole('slider', { name: 'Node in the heat map' });
 
 describe('the views of the fleet', () => {
@@ -33,7 +34,8 @@ describe('the views of the fleet', () => {
     await visit(page, hash);
     await page.getByRole('heading', { level: 1, name: 'Fleet' }).waitFor();
   };
-  const figure = async (state) => Number((await page.locator('.tile', { hasText: state }).locator('b').innerText()).replaceAll(',', ''));
+  const figure = async (state) =>
+    Number((await page.locator('.tile', { hasText: state }).locator('b').innerText()).replaceAll(',', ''));
 
   test('totals add up', async () => {
     await page.getByRole('heading', { name: `2,880 devices on ${NODES} nodes` }).waitFor();
@@ -45,11 +47,13 @@ describe('the views of the fleet', () => {
 
   test('drivers of every vendor have a bar for each model, which filters nodes and heat map', async () => {
     const drivers = page.getByRole('region', { name: 'Drivers and models' });
-    for (const text of ['NVIDIA H200', 'gpu.nvidia.com', 'Acme A1', 'npu.acme.dev', 'ConnectX-7', 'nic.cardcage.dev']) await waitForText(drivers, text);
+    for (const text of ['NVIDIA H200', 'gpu.nvidia.com', 'Acme A1', 'npu.acme.dev', 'ConnectX-7', 'nic.cardcage.dev'])
+      await waitForText(drivers, text);
     assert.match(await drivers.getByRole('img').first().getAttribute('aria-label'), /\d+ held, \d+ free/);
     await drivers.getByRole('button', { name: /Acme A2/ }).click();
     await waitForNodes(page, `60 nodes of ${NODES}`);
-    await until('the heat map shows the nodes of the model', async () => (await slider(page).getAttribute('aria-valuemax')) === '60');
+    await until('the heat map shows the nodes of the model', async () =>
+      (await slider(page).getAttribute('aria-valuemax')) === '60');
     await drivers.getByRole('button', { name: /Acme A2/, pressed: true }).click();
     await waitForNodes(page, `${NODES} nodes`);
     assert.doesNotMatch(page.url(), /model/);
@@ -67,7 +71,8 @@ describe('the views of the fleet', () => {
 
   test('a state filters by the tiles and by the list', async () => {
     await page.locator('.tile', { hasText: 'cordoned' }).click();
-    await until('the list shows the state', async () => (await page.getByRole('combobox', { name: 'State' }).inputValue()) === 'cordoned');
+    await until('the list shows the state', async () =>
+      (await page.getByRole('combobox', { name: 'State' }).inputValue()) === 'cordoned');
     await until('only nodes with cordoned devices are left', async () =>
       (await page.locator('table.nodes tbody td.cordoned').allInnerTexts()).every((text) => Number(text) > 0));
     await page.getByRole('combobox', { name: 'State' }).selectOption('');
@@ -84,7 +89,8 @@ describe('the views of the fleet', () => {
     await page.getByText('No node matches these filters.').waitFor();
     await page.getByRole('button', { name: 'Clear filters' }).click();
     await waitForNodes(page, `${NODES} nodes`);
-    await until('the search is empty', async () => (await page.getByRole('searchbox', { name: 'Search nodes' }).inputValue()) === '');
+    await until('the search is empty', async () =>
+      (await page.getByRole('searchbox', { name: 'Search nodes' }).inputValue()) === '');
   });
 
   test('columns sort, with the largest figures first', async () => {
@@ -93,7 +99,8 @@ describe('the views of the fleet', () => {
     const held = async () => (await page.locator('table.nodes tbody td.held').allInnerTexts()).map(Number);
     await until('the table is sorted', async () => {
       const figures = await held();
-      return figures.length === PAGE && figures[0] > figures.at(-1) && figures.every((number, i) => i === 0 || number <= figures[i - 1]);
+      return figures.length === PAGE && figures[0] > figures.at(-1)
+        && figures.every((number, i) => i === 0 || number <= figures[i - 1]);
     });
     await page.getByRole('button', { name: /^Node/ }).click();
     await until('names sort numbers by value', async () => (await names(page))[0] === 'rack001-node1');
@@ -120,9 +127,11 @@ describe('the views of the fleet', () => {
     assert.match(await slider(page).getAttribute('aria-valuetext'), /^rack001-node1: .*24 devices$/);
     await page.keyboard.press('ArrowRight');
     await page.keyboard.press('ArrowRight');
-    await until('the third node is named', async () => /^rack001-node3: /.test(await slider(page).getAttribute('aria-valuetext')));
+    await until('the third node is named', async () =>
+      /^rack001-node3: /.test(await slider(page).getAttribute('aria-valuetext')));
     await page.keyboard.press('End');
-    await until('the last node is named', async () => (await slider(page).getAttribute('aria-valuenow')) === `${NODES}`);
+    await until('the last node is named', async () =>
+      (await slider(page).getAttribute('aria-valuenow')) === `${NODES}`);
     await page.keyboard.press('Home');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'rack001-node1' }).waitFor();
@@ -150,7 +159,8 @@ describe('the views of the fleet', () => {
     const devices = page.locator('.device');
     await page.getByRole('heading', { name: '24 devices' }).waitFor();
     const sick = devices.filter({ has: page.getByRole('heading', { name: 'gpu-7' }) });
-    for (const text of ['unhealthy', 'gpu.nvidia.com/unhealthy=Odd:NoExecute', '2030-01-02 03:04:05']) await waitForText(sick, text);
+    for (const text of ['unhealthy', 'gpu.nvidia.com/unhealthy=Odd:NoExecute', '2030-01-02 03:04:05'])
+      await waitForText(sick, text);
     await sick.getByRole('button', { name: /^Attributes/ }).click();
     for (const text of ['productName', 'resource.kubernetes.io/pciBusID', '80Gi']) await waitForText(sick, text);
     await waitForText(page.getByRole('region', { name: 'Events' }), 'gpu-7 is unhealthy: odd');

@@ -32,7 +32,8 @@ describe('the fleet as it changes', () => {
   // Heals the device, and waits until the overview shows that.
   async function heal(node, device, cause) {
     await fleet.heal(node, GPU, device);
-    await until(`the page forgets ${cause}`, async () => !(await region(page, 'Top causes').innerText()).includes(cause));
+    await until(`the page forgets ${cause}`, async () =>
+      !(await region(page, 'Top causes').innerText()).includes(cause));
   }
 
   test('a device that gets sick is on the page, and leaves it when it heals', async () => {
@@ -96,7 +97,8 @@ describe('the fleet as it changes', () => {
         const row = (target.nodeType === 1 ? target : target.parentElement)?.closest('table.nodes tbody tr');
         if (row) globalThis.touched.push(row.querySelector('th').textContent);
       }));
-      globalThis.observer.observe(document.querySelector('table.nodes tbody'), { subtree: true, childList: true, attributes: true, characterData: true });
+      globalThis.observer.observe(document.querySelector('table.nodes tbody'),
+        { subtree: true, childList: true, attributes: true, characterData: true });
     });
     await fleet.taint(node, GPU, device, 'Alone');
     await until('its own row changes', () => page.evaluate((name) => globalThis.touched.includes(name), node));
@@ -159,7 +161,8 @@ test('a cluster without devices says so, and shows the first ones', async () => 
   await page.getByText('No ResourceSlice of this cluster has devices.').waitFor();
   await fleet.api('POST', '/apis/resource.k8s.io/v1/resourceslices', {
     apiVersion: 'resource.k8s.io/v1', kind: 'ResourceSlice', metadata: { name: 'first', uid: 'first' },
-    spec: { driver: 'a.example.com', nodeName: 'n1', pool: { name: 'n1', generation: 1, resourceSliceCount: 1 }, devices: [{ name: 'd0' }] },
+    spec: { driver: 'a.example.com', nodeName: 'n1', pool: { name: 'n1', generation: 1, resourceSliceCount: 1 },
+      devices: [{ name: 'd0' }] },
   });
   await page.getByRole('heading', { name: '1 device on 1 node' }).waitFor();
   await region(page, 'Drivers and models').getByRole('button', { name: /unknown model/ }).click();
@@ -194,7 +197,8 @@ test('a thousand nodes are on the page at once', async () => {
   for (let i = 0; i < 3; ++i) {
     await page.reload({ waitUntil: 'commit' });
     await shown();
-    times.push(await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(() => resolve(performance.now()))))));
+    times.push(await page.evaluate(() =>
+      new Promise((resolve) => requestAnimationFrame(() => setTimeout(() => resolve(performance.now()))))));
   }
   const best = Math.round(Math.min(...times));
   console.log(`1,000 nodes were on the page after ${best} ms (limit on a quiet machine: 1000 ms)`);

@@ -20,7 +20,8 @@ function layout(total, width) {
 
 function describe(heat, index) {
   const value = heat.values[index];
-  const state = value === UNHEALTHY ? 'has an unhealthy device' : value === CORDONED ? 'has a cordoned device' : `${value} % held`;
+  const state = value === UNHEALTHY ? 'has an unhealthy device'
+    : value === CORDONED ? 'has a cordoned device' : `${value} % held`;
   return `${nodeTitle(heat.names[index])}: ${state}, ${devices(heat.devices[index])}`;
 }
 
@@ -45,7 +46,8 @@ function draw(canvas, heat, place, cursor, query) {
   context.scale(ratio, ratio);
   const style = getComputedStyle(canvas);
   const [held, free, bad, warn, text, card] =
-    ['--held-fill', '--good-fill', '--bad-fill', '--warn-fill', '--text', '--card'].map((name) => style.getPropertyValue(name).trim());
+    ['--held-fill', '--good-fill', '--bad-fill', '--warn-fill', '--text', '--card']
+      .map((name) => style.getPropertyValue(name).trim());
   const side = place.size - (place.size > 8 ? 2 : 1);
   const found = query?.toLowerCase();
   for (let i = 0; i < heat.values.length; ++i) {
@@ -61,14 +63,16 @@ function draw(canvas, heat, place, cursor, query) {
       context.globalAlpha = dim;
       context.fillStyle = card;
       const third = side / 3;
-      context.fillRect(x + third, y + (value === UNHEALTHY ? third : side * 0.42), third, value === UNHEALTHY ? third : side * 0.16);
+      context.fillRect(x + third, y + (value === UNHEALTHY ? third : side * 0.42),
+        third, value === UNHEALTHY ? third : side * 0.16);
     }
   }
   context.globalAlpha = 1;
   if (cursor === undefined) return;
   context.strokeStyle = text;
   context.lineWidth = 2;
-  context.strokeRect((cursor % place.columns) * place.size + 0.5, Math.floor(cursor / place.columns) * place.size + 0.5, side - 1, side - 1);
+  context.strokeRect((cursor % place.columns) * place.size + 0.5,
+    Math.floor(cursor / place.columns) * place.size + 0.5, side - 1, side - 1);
 }
 
 // Redraws when the page gets another width or other colours.
@@ -105,7 +109,9 @@ function Squares({ heat, query }) {
     if (width > 0) draw(canvas.current, heat, place, shown ? at : undefined, query);
   });
   function onKeyDown(event) {
-    const step = { ...STEPS, ArrowUp: -place.columns, ArrowDown: place.columns, PageUp: -5 * place.columns, PageDown: 5 * place.columns }[event.key];
+    const step = { ...STEPS,
+      ArrowUp: -place.columns, ArrowDown: place.columns, PageUp: -5 * place.columns,
+        PageDown: 5 * place.columns }[event.key];
     if (event.key === 'Enter') go({ node: heat.names[at] });
     if (step === undefined) return;
     event.preventDefault();
@@ -122,8 +128,10 @@ function Squares({ heat, query }) {
       onKeyDown=${onKeyDown} onFocus=${() => focus(true)} onBlur=${() => { focus(false); move(undefined); }}
       onMouseMove=${(event) => move(under(event))} onMouseLeave=${() => move(undefined)}
       onClick=${(event) => under(event) !== undefined && go({ node: heat.names[under(event)] })} />
-    <p class="pointed" aria-hidden="true">${shown ? describe(heat, at) : 'Point at a square, or move with the arrow keys; Enter opens the node.'}</p>
-    <p class="hidden" id="heat-help">Arrow keys move to another node, Enter opens it. The table below lists the same nodes.</p>
+    <p class="pointed" aria-hidden="true">${shown ? describe(heat, at)
+      : 'Point at a square, or move with the arrow keys; Enter opens the node.'}</p>
+    <p class="hidden" id="heat-help">
+      Arrow keys move to another node, Enter opens it. The table below lists the same nodes.</p>
   </div>`;
 }
 
@@ -141,9 +149,11 @@ export function HeatMap({ live, route }) {
   const { value: heat, error } = useSteady(live, `heat?${values}`);
   return html`<section class="card" aria-labelledby="heat">
     <div class="head"><h2 id="heat">Heat map</h2>
-      ${(driver ?? model) !== undefined && html`<span class="dim">${[model === '' ? 'unknown model' : model, driver].filter(Boolean).join(', ')}</span>`}
+      ${(driver ?? model) !== undefined && html`<span
+        class="dim">${[model === '' ? 'unknown model' : model, driver].filter(Boolean).join(', ')}</span>`}
       <ul class="legend end">
-        <${Key} kind="fill-free" text="free" /><${Key} kind="fill-half" text="partly held" /><${Key} kind="fill-held" text="held" />
+        <${Key} kind="fill-free" text="free" /><${Key} kind="fill-half" text="partly held" />
+          <${Key} kind="fill-held" text="held" />
         <${Key} kind="fill-cordoned" text="cordoned" /><${Key} kind="fill-unhealthy" text="unhealthy" />
       </ul>
     </div>
@@ -151,7 +161,8 @@ export function HeatMap({ live, route }) {
     ${heat && heat.values.length === 0 && html`<p class="empty">No node matches these filters.</p>`}
     ${heat && heat.values.length > 0 && html`
       <${Squares} heat=${heat} query=${query} />
-      <p class="small-text" id="heat-text">${nodes(heat.values.length)}: ${summarize(heat).filter(([number]) => number > 0)
+      <p class="small-text" id="heat-text">
+        ${nodes(heat.values.length)}: ${summarize(heat).filter(([number]) => number > 0)
         .map(([number, what]) => `${number.toLocaleString('en')} ${what}`).join(', ')}.</p>`}
   </section>`;
 }

@@ -20,17 +20,21 @@ function Connection() {
   const [word, tone] = live.paused && live.connection === 'live' ? ['paused', 'warn'] : CONNECTIONS[live.connection];
   return html`<span class="end">
     <span id="connection" class=${`badge ${tone}`}>${word}</span>
-    <button class="small" aria-pressed=${String(live.paused)} onClick=${() => live.pause(!live.paused)}>Pause updates</button>
+    <button class="small" aria-pressed=${String(live.paused)}
+      onClick=${() => live.pause(!live.paused)}>Pause updates</button>
   </span>`;
 }
 
 function notices(summary) {
   const found = [];
-  if (live.connection === 'denied') found.push(['bad', 'You are not permitted to see the fleet. Sign in again, or ask your administrator.']);
+  if (live.connection === 'denied')
+    found.push(['bad', 'You are not permitted to see the fleet. Sign in again, or ask your administrator.']);
   if (live.connection === 'lost' || live.connection === 'gone')
-    found.push(['bad', `The server of this page does not respond. The page shows the fleet at ${dateTime(live.updated)}, and tries again.`]);
+    found.push(['bad', 'The server of this page does not respond. '
+      + `The page shows the fleet at ${dateTime(live.updated)}, and tries again.`]);
   if (summary && !summary.synced)
-    found.push(['warn', 'The first lists from the API server are not complete yet: more nodes and devices will appear.']);
+    found.push(['warn',
+      'The first lists from the API server are not complete yet: more nodes and devices will appear.']);
   for (const warning of summary?.warnings ?? []) found.push(['warn', warning]);
   return found;
 }
@@ -55,7 +59,8 @@ function App() {
     <a class="skip" href="#main" onClick=${skip}>Skip to the content</a>
     <header class="bar">
       <span class="brand">Cardcage fleet</span>
-      <nav aria-label="Views"><a href=${overview.current} aria-current=${route.node === undefined ? 'page' : undefined}>Overview</a></nav>
+      <nav aria-label="Views"><a href=${overview.current}
+        aria-current=${route.node === undefined ? 'page' : undefined}>Overview</a></nav>
       <${Connection} />
     </header>
     <main id="main" tabindex="-1">
@@ -64,7 +69,8 @@ function App() {
       </div>
       ${route.node === undefined
         ? html`<${Overview} live=${live} route=${route} summary=${summary} error=${error} heading=${heading} />`
-        : html`<${NodeView} key=${route.node} live=${live} route=${route} back=${overview.current} heading=${heading} />`}
+        : html`<${NodeView} key=${route.node} live=${live} route=${route} back=${overview.current}
+          heading=${heading} />`}
     </main>`;
 }
 

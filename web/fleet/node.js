@@ -17,10 +17,12 @@ function Holder({ claim }) {
   const pods = claim.pods ?? [];
   return html`<li><code>${claim.namespace}/${claim.name}</code>
     ${claim.admin && html` <span class="badge plain">admin access</span>`}
-    ${pods.length > 0 && html` <span class="dim">for ${pods.length === 1 ? 'pod' : 'pods'} ${pods.join(', ')}</span>`}</li>`;
+    ${pods.length > 0 && html` <span class="dim">
+      for ${pods.length === 1 ? 'pod' : 'pods'} ${pods.join(', ')}</span>`}</li>`;
 }
 
-const facts = (values) => Object.entries(values ?? {}).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : String(value)]);
+const facts = (values) => Object.entries(values ?? {})
+  .map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : String(value)]);
 
 // A device is rendered again only if it has changed.
 class Device extends Component {
@@ -41,10 +43,14 @@ class Device extends Component {
         <p class="dim">${device.driver}${device.pool !== this.props.node && html`, pool ${device.pool}`}</p></div>
       <div><${Badge} state=${device.state} />
         ${device.held && device.state !== 'held' && html` <span class="badge held">held</span>`}
-        <ul class="list">${device.taints.map((taint, number) => html`<${Taint} key=${number} taint=${taint} />`)}</ul></div>
+        <ul class="list">
+          ${device.taints.map((taint, number) => html`<${Taint} key=${number} taint=${taint} />`)}</ul></div>
       <div>${device.claims.length === 0 && html`<span class="dim">no claim</span>`}
-        <ul class="list">${device.claims.map((claim) => html`<${Holder} key=${`${claim.namespace}/${claim.name}`} claim=${claim} />`)}</ul></div>
-      <div class="action">${attributes.length + capacity.length > 0 && html`<button class="small" aria-expanded=${String(open)} onClick=${() => this.setState({ open: !open })}>
+        <ul class="list">
+          ${device.claims.map((claim) => html`<${Holder} key=${`${claim.namespace}/${claim.name}`}
+            claim=${claim} />`)}</ul></div>
+      <div class="action">${attributes.length + capacity.length > 0 && html`<button
+        class="small" aria-expanded=${String(open)} onClick=${() => this.setState({ open: !open })}>
         Attributes<span class="hidden"> of ${device.name} of ${device.driver}</span></button>`}</div>
       ${open && html`<div class="attributes"><${Facts} facts=${attributes} />
         ${capacity.length > 0 && html`<h4>Capacity</h4><${Facts} facts=${capacity} />`}</div>`}
@@ -77,13 +83,15 @@ function ownPage(page) {
 }
 
 function totals(list) {
-  const sums = Object.fromEntries(STATES.map((state) => [state, list.filter((device) => device.state === state).length]));
+  const sums = Object.fromEntries(STATES.map((state) =>
+    [state, list.filter((device) => device.state === state).length]));
   return { ...sums, devices: list.length };
 }
 
 export function NodeView({ live, route, back, heading }) {
   const name = route.node;
-  const { value: node, error, waiting } = useSteady(live, `nodes/${encodeURIComponent(name)}?offset=${route.offset}&limit=${PAGE}`);
+  const { value: node, error, waiting } = useSteady(live,
+    `nodes/${encodeURIComponent(name)}?offset=${route.offset}&limit=${PAGE}`);
   const known = useKept(node?.devices);
   const page = ownPage(node?.page);
   const whole = node && node.total === node.devices.length;
@@ -93,18 +101,22 @@ export function NodeView({ live, route, back, heading }) {
       ${page && html`<a class="end" href=${page}>Open the page of this node</a>`}
     </div>
     ${error?.status === 404 && html`<section class="card"><h2>No devices</h2>
-      <p class="empty">No ResourceSlice has devices of this node. Its drivers may be restarting, or the node is gone.</p>
+      <p class="empty">No ResourceSlice has devices of this node.
+        Its drivers may be restarting, or the node is gone.</p>
       <p><a href=${back}>Back to the overview</a></p></section>`}
     <${Failure} live=${live} error=${error?.status === 404 ? undefined : error} />
     ${!node && !error && html`<p class="empty">Loading the node…</p>`}
     ${node && error?.status !== 404 && html`
       <section class="card" aria-labelledby="devices">
-        <div class="head"><h2 id="devices">${devices(node.total)}</h2>${whole && html`<span class="dim">${figures(totals(node.devices))}</span>`}</div>
+        <div class="head"><h2 id="devices">${devices(node.total)}</h2>
+          ${whole && html`<span class="dim">${figures(totals(node.devices))}</span>`}</div>
         ${whole && html`<${Bar} item=${totals(node.devices)} />`}
         <ul class="devices" aria-busy=${String(waiting)}>
-          ${known.map((device) => html`<${Device} key=${`${device.driver}/${device.pool}/${device.name}`} device=${device} node=${name} />`)}
+          ${known.map((device) => html`<${Device} key=${`${device.driver}/${device.pool}/${device.name}`}
+            device=${device} node=${name} />`)}
         </ul>
-        <${Pager} label="Pages of devices" total=${node.total} offset=${node.offset} size=${PAGE} shown=${node.devices.length}
+        <${Pager} label="Pages of devices" total=${node.total} offset=${node.offset} size=${PAGE}
+          shown=${node.devices.length}
           move=${(offset) => go({ node: name, offset })} />
       </section>
       <${Events} events=${node.events ?? []} />`}`;

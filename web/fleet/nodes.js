@@ -25,7 +25,8 @@ class Row extends Component {
       <th scope="row"><a href=${format({ node: node.name })}>${nodeTitle(node.name)}</a></th>
       <td class="wide"><${Badge} state=${node.worst} /></td>
       <td class="bar-cell"><${Bar} item=${node} /></td>
-      ${COLUMNS.map(([name, , hide = '']) => html`<td key=${name} class=${`number ${hide} ${name} ${node[name] > 0 ? 'some' : ''}`}>${node[name]}</td>`)}
+      ${COLUMNS.map(([name, , hide = '']) => html`<td key=${name}
+        class=${`number ${hide} ${name} ${node[name] > 0 ? 'some' : ''}`}>${node[name]}</td>`)}
     </tr>`;
   }
 }
@@ -35,8 +36,10 @@ function Heading({ name, label, hide, route }) {
   const up = route.sort === name;
   // Figures are more telling from the top; names are read from A.
   const next = name === 'name' ? (up ? '-name' : 'name') : down ? name : `-${name}`;
-  return html`<th scope="col" class=${name === 'name' ? 'name' : `number ${hide ?? ''}`} aria-sort=${up ? 'ascending' : down ? 'descending' : undefined}>
-    <button class="sort" onClick=${() => go({ ...route, sort: next, offset: 0 })}>${label}<span aria-hidden="true">${up ? ' ↑' : down ? ' ↓' : ''}</span></button>
+  return html`<th scope="col" class=${name === 'name' ? 'name' : `number ${hide ?? ''}`}
+    aria-sort=${up ? 'ascending' : down ? 'descending' : undefined}>
+    <button class="sort" onClick=${() => go({ ...route, sort: next, offset: 0 })}>
+      ${label}<span aria-hidden="true">${up ? ' ↑' : down ? ' ↓' : ''}</span></button>
   </th>`;
 }
 
@@ -79,7 +82,8 @@ function Chips({ route }) {
   return html`<ul class="chips" aria-label="Filters">
     ${chips.map(([name, value]) => html`<li key=${name}>
       <button class="small chip" onClick=${() => go(filtered(route, { [name]: undefined }))}>
-        <span class="dim">${name === 'query' ? 'name' : name}</span> ${value || 'unknown'} <span aria-hidden="true">✕</span><span class="hidden">, remove this filter</span>
+        <span class="dim">${name === 'query' ? 'name' : name}</span> ${value || 'unknown'}${' '}
+        <span aria-hidden="true">✕</span><span class="hidden">, remove this filter</span>
       </button></li>`)}
     <li><button class="small" onClick=${() => go({ ...route, filters: {}, offset: 0 })}>Clear filters</button></li>
   </ul>`;
@@ -106,7 +110,8 @@ export function NodeTable({ live, route, summary }) {
   return html`<section class="card" aria-labelledby="nodes">
     <div class="head">
       <h2 id="nodes">Nodes</h2>
-      <span class="dim" role="status">${page && !waiting ? `${nodes(page.total)}${narrowed ? ` of ${summary.nodes.toLocaleString('en')}` : ''}` : ''}</span>
+      <span class="dim" role="status">
+        ${page && !waiting && [nodes(page.total), narrowed && ` of ${summary.nodes.toLocaleString('en')}`]}</span>
       <span class="end filters">
         <${Search} route=${route} />
         <${Select} label="Driver" every="All drivers" options=${drivers} value=${route.filters.driver}
@@ -117,14 +122,16 @@ export function NodeTable({ live, route, summary }) {
     </div>
     <${Chips} route=${route} />
     <${Failure} live=${live} error=${error} />
-    ${!error && page && rows.length === 0 && !beyond && html`<p class="empty">${narrowed ? 'No node matches these filters.' : 'No node has devices.'}</p>`}
+    ${!error && page && rows.length === 0 && !beyond && html`<p
+      class="empty">${narrowed ? 'No node matches these filters.' : 'No node has devices.'}</p>`}
     ${rows.length > 0 && html`<div class="scroll" tabindex="0" role="group" aria-labelledby="nodes">
       <table class="nodes" aria-busy=${String(waiting)} aria-labelledby="nodes">
         <thead><tr>
           <${Heading} name="name" label="Node" route=${route} />
           <th scope="col" class="wide state">Worst</th>
           <th scope="col" class="bar-cell"><span class="hidden">Shares</span></th>
-          ${COLUMNS.map(([name, label, hide]) => html`<${Heading} key=${name} name=${name} label=${label} hide=${hide} route=${route} />`)}
+          ${COLUMNS.map(([name, label, hide]) => html`<${Heading} key=${name}
+            name=${name} label=${label} hide=${hide} route=${route} />`)}
         </tr></thead>
         <tbody>${rows.map((node) => html`<${Row} key=${node.name} node=${node} />`)}</tbody>
       </table>

@@ -13,9 +13,11 @@ function Totals({ summary, route }) {
     <h2 id="totals">${devices(summary.devices)} on ${nodes(summary.nodes)}</h2>
     <${Bar} item=${summary} />
     <div class="tiles" role="group" aria-label="Show only nodes with devices that are">
-      ${STATES.map((state) => html`<button key=${state} class="tile" aria-pressed=${String(route.filters.state === state)} onClick=${() => choose(state)}>
+      ${STATES.map((state) => html`<button key=${state} class="tile"
+        aria-pressed=${String(route.filters.state === state)} onClick=${() => choose(state)}>
         <b>${summary[state].toLocaleString('en')}</b>
-        <span><svg viewBox="0 0 12 12" aria-hidden="true"><rect class=${`fill-${state}`} width="12" height="12" rx="3" /></svg>${state}</span>
+        <span><svg viewBox="0 0 12 12" aria-hidden="true">
+          <rect class=${`fill-${state}`} width="12" height="12" rx="3" /></svg>${state}</span>
       </button>`)}
     </div>
   </section>`;
@@ -25,7 +27,8 @@ function Totals({ summary, route }) {
 function Rows({ id, title, rows, empty, route, pick, name, figure }) {
   const [open, change] = useState(false);
   function choose(filters, chosen) {
-    go(filtered(route, chosen ? Object.fromEntries(Object.keys(filters).map((filter) => [filter, undefined])) : filters));
+    go(filtered(route, chosen
+      ? Object.fromEntries(Object.keys(filters).map((filter) => [filter, undefined])) : filters));
   }
   return html`<section class="card" aria-labelledby=${id}>
     <h2 id=${id}>${title}</h2>
@@ -43,7 +46,8 @@ function Rows({ id, title, rows, empty, route, pick, name, figure }) {
         </li>`;
       })}
     </ul>
-    ${rows.length > SHORT && html`<button class="small more" aria-expanded=${String(open)} onClick=${() => change(!open)}>
+    ${rows.length > SHORT && html`<button class="small more" aria-expanded=${String(open)}
+      onClick=${() => change(!open)}>
       ${open ? 'Show fewer' : `Show all ${rows.length}`}</button>`}
   </section>`;
 }
@@ -59,14 +63,16 @@ function Causes({ rows, route }) {
     empty="No device has a taint that keeps pods away."
     pick=${({ cause }) => ({ cause })}
     name=${(row) => html`<b>${row.cause}</b>`}
-    figure=${(row) => html`<svg class="share thin" aria-hidden="true" viewBox=${`0 0 ${most} 8`} preserveAspectRatio="none">
+    figure=${(row) => html`<svg class="share thin" aria-hidden="true"
+      viewBox=${`0 0 ${most} 8`} preserveAspectRatio="none">
       <rect class=${row.cause === 'Cordoned' ? 'fill-cordoned' : 'fill-unhealthy'} width=${row.devices} height="8" />
     </svg>`} />`;
 }
 
 const Nothing = () => html`<section class="card">
   <h2>No devices</h2>
-  <p class="empty">No ResourceSlice of this cluster has devices. Install a DRA driver; its devices appear here at once.</p>
+  <p class="empty">No ResourceSlice of this cluster has devices.
+    Install a DRA driver; its devices appear here at once.</p>
 </section>`;
 
 export function Overview({ live, route, summary, error, heading }) {

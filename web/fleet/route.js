@@ -48,7 +48,8 @@ export function go(route, replace = false) {
 export const filtered = (route, changes) => ({
   ...route,
   offset: 0,
-  filters: Object.fromEntries(Object.entries({ ...route.filters, ...changes }).filter(([, value]) => value !== undefined)),
+  filters: Object.fromEntries(Object.entries({ ...route.filters, ...changes })
+    .filter(([, value]) => value !== undefined)),
 });
 
 export function useRoute() {

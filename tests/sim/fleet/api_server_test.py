@@ -35,11 +35,14 @@ class Server(unittest.TestCase):
         self.addCleanup(thread.join)
         self.addCleanup(self.server.shutdown)
 
-    def open(self, path: str, query: dict | None = None, method: str = "GET", body: dict | None = None, token: str = TOKEN):
-        connection = http.client.HTTPSConnection("127.0.0.1", self.server.server_address[1], timeout=SECONDS, context=self.trust)
+    def open(self, path: str, query: dict | None = None, method: str = "GET",
+      body: dict | None = None, token: str = TOKEN):
+        connection = http.client.HTTPSConnection("127.0.0.1", self.server.server_address[1], timeout=SECONDS,
+          context=self.trust)
         self.addCleanup(connection.close)
         text = None if body is None else json.dumps(body)
-        connection.request(method, path + ("?" + urlencode(query) if query else ""), text, {"Authorization": f"Bearer {token}"})
+        connection.request(method, path + ("?" + urlencode(query) if query else ""), text,
+          {"Authorization": f"Bearer {token}"})
         return connection.getresponse()
 
     def call(self, *arguments, **keywords) -> dict:

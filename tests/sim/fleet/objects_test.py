@@ -21,7 +21,8 @@ EFFECTS = {"None", "NoSchedule", "NoExecute"}
 
 
 def texts(store: Store) -> list[bytes]:
-    return [text for resource in (SLICES, CLAIMS, RULES, EVENTS) for text in store.page(resource, "", 0, lambda item: True)[0]]
+    return [text for resource in (SLICES, CLAIMS, RULES, EVENTS)
+      for text in store.page(resource, "", 0, lambda item: True)[0]]
 
 
 def items(store: Store, resource) -> list[dict]:
