@@ -143,10 +143,10 @@ Status LoadedModule::take_table_0_3() {
 }
 
 Result<LoadedModule> load(StagedModule staged) {
-  const bool is_current = std::ranges::find(staged.elf.entries, CAGE_ENTRY) != staged.elf.entries.end();
   auto library = Library::open(std::move(staged.image), staged.path, staged.elf);
   if (!library) return std::unexpected(library.error());
   LoadedModule loaded(staged, std::move(*library));
+  const bool is_current = loaded.library_.symbol(CAGE_ENTRY) != nullptr || loaded.library_.symbol(kEntry03) == nullptr;
   if (auto taken = is_current ? loaded.take_table() : loaded.take_table_0_3(); !taken)
     return within(taken.error(), "module file '{}' is refused", loaded.path_.native());
   if ((loaded.table_.flags & CAGE_MODULE_UNLOADABLE) != 0) loaded.library_.allow_unmap();
