@@ -4,6 +4,10 @@
 #include <fmt/format.h>
 
 #include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <optional>
+
+#include "host/model/text_rules.h"
 
 #include "host/config/names.h"
 #include "host/core/unique_fd.h"
@@ -13,6 +17,30 @@ namespace {
 
 namespace json = boost::json;
 
+// Returns the members of an object as a table of the configuration is read: as lines, sorted by name, with one for each
+// item of a list. Returns nothing if a member has no such form.
+std::optional<std::string> lines_of(const json::object& object) {
+  const auto text_of = [](const json::value& value) -> std::optional<std::string> {
+    if (value.is_string()) return std::string(value.get_string());
+    if (value.is_int64() || value.is_bool()) return json::serialize(value);
+    return std::nullopt;
+  };
+  std::map<std::string, std::string> lines;
+  for (const auto& member : object) {
+    const std::string name(member.key());
+    const json::array alone{member.value()};
+    for (const json::value& item : member.value().is_array() ? member.value().get_array() : alone) {
+      const auto text = text_of(item);
+      if (!text || !is_line(*text) || name.empty() || !is_line(name) || name.find('=') != std::string::npos)
+        return std::nullopt;
+      lines[name] += name + "=" + *text + "\n";
+    }
+  }
+  std::string joined;
+  for (const auto& [name, text] : lines) joined += text;
+  return joined;
+}
+
 RawOption option_of(const std::string& text) {
   boost::system::error_code failed;
   const json::value value = json::parse(text, failed);
@@ -21,11 +49,14 @@ RawOption option_of(const std::string& text) {
   if (!failed && value.is_string()) return {std::string(value.get_string()), {}};
   if (failed || !value.is_array()) return {text, {}};
   std::vector<std::string> items;
+  bool has_tables = false;
   for (const json::value& item : value.get_array()) {
-    if (!item.is_string()) return {text, {}};
-    items.emplace_back(item.get_string());
+    auto lines = item.is_object() ? lines_of(item.get_object()) : std::nullopt;
+    if (!item.is_string() && !lines) return {text, {}};
+    has_tables = has_tables || lines;
+    items.push_back(lines ? std::move(*lines) : std::string(item.get_string()));
   }
-  return {std::move(items), {}};
+  return {std::move(items), {}, has_tables};
 }
 
 // Returns an empty text if the file can be read.
@@ -52,7 +83,10 @@ std::string check_option(const std::string& option) {
 }  // namespace
 
 void add_module_options(CLI::App& command, std::vector<std::string>& written) {
-  command.add_option("--option", written, "an option of the module; the value as in TOML, strings without quotes")
+  command
+      .add_option("--option", written,
+                  "an option of the module; the value as in TOML, strings without quotes, "
+                  "tables as in JSON")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false)
       ->check(check_option);

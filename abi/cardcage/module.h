@@ -96,9 +96,9 @@ enum { CAGE_OPTION_REQUIRED = 1u << 0,   /* no default: must be given */
        CAGE_OPTION_QUANTITY = 1u << 4,   /* for parameters, STRING or MAP: amounts as Kubernetes
                                             writes them, "4Gi", 1e9 or 1000. The module gets the
                                             whole number, rounded up: "4294967296" */
-       CAGE_OPTION_OBJECTS = 1u << 5 };  /* for parameters, LIST: an item may be an object whose
-                                            members are strings, integers or booleans. The module
-                                            gets it as lines "NAME=VALUE\n", sorted by name */
+       CAGE_OPTION_OBJECTS = 1u << 5 };  /* LIST: an item may be an object, or in an option a table, of
+                                            strings, integers, booleans and, in a table, lists. The module
+                                            gets sorted lines "NAME=VALUE\n", one for each item of a list */
 typedef struct cage_option {
   uint32_t struct_size;
   uint32_t type;

@@ -186,6 +186,7 @@ struct HealthRuleConfig {
 struct RawOption {
   OptionValue value;
   Origin position;
+  bool has_tables = false;  // items of the list were tables and are lines now: "name=value\n"
   friend bool operator==(const RawOption&, const RawOption&) = default;
 };
 

@@ -11,6 +11,7 @@ namespace cardcage {
 namespace {
 
 constexpr std::int64_t kMaxGroup = 0xffff'fffe;
+constexpr std::size_t kQuotedMember = 80;
 
 Status check_mount(std::string_view pattern) {
   if (pattern.ends_with(":rw")) pattern.remove_suffix(3);
@@ -38,6 +39,42 @@ void read_groups(TableReader& table, std::string_view key, std::vector<std::uint
   }
 }
 
+// Appends "NAME=VALUE\n". Returns false for a value that has no such form.
+bool append_line(std::string& lines, std::string_view name, const toml::node& value) {
+  std::string text;
+  if (const auto* given = value.as_string())
+    text = given->get();
+  else if (const auto* number = value.as_integer())
+    text = fmt::format("{}", number->get());
+  else if (const auto* flag = value.as_boolean())
+    text = fmt::format("{}", flag->get());
+  else
+    return false;
+  if (!is_line(text)) return false;
+  lines.append(name).append("=").append(text).append("\n");
+  return true;
+}
+
+// Returns the members of a table in a list as lines, sorted by name. A list has a line for each item.
+std::optional<std::string> lines_of(const std::string& key, const toml::table& table, TableReader& options) {
+  std::string lines;
+  for (const auto& [member, value] : table) {
+    const std::string_view name = member.str();
+    const auto* const items = value.as_array();
+    const bool is_read =
+        items == nullptr
+            ? append_line(lines, name, value)
+            : std::ranges::all_of(*items, [&](const toml::node& item) { return append_line(lines, name, item); });
+    if (is_read && !name.empty() && is_line(name) && name.find('=') == std::string_view::npos) continue;
+    options.refuse(
+        key, options.reading().at(value.source()),
+        fmt::format("'{}' of a table in it is not one line of text, an integer, a boolean, or a list of these",
+                    printable(name, kQuotedMember)));
+    return std::nullopt;
+  }
+  return lines;
+}
+
 std::optional<RawOption> read_option(const std::string& key, const toml::node& node, TableReader& options) {
   RawOption option{{}, {options.reading().at(node.source())}};
   if (const auto* text = node.as_string()) {
@@ -51,6 +88,11 @@ std::optional<RawOption> read_option(const std::string& key, const toml::node& n
     for (const toml::node& item : *list) {
       if (const auto* part = item.as_string()) {
         items.push_back(part->get());
+      } else if (const auto* table = item.as_table()) {
+        auto lines = lines_of(key, *table, options);
+        if (!lines) return std::nullopt;
+        items.push_back(std::move(*lines));
+        option.has_tables = true;
       } else {
         options.refuse(key, options.reading().at(item.source()),
                        "expected a list of strings, found " + describe_value(item) + " in it");

@@ -23,7 +23,10 @@ std::expected<OptionValues, ConfigErrors> check_options(const ModuleConfig& conf
         values.entries[declaration.name] = {std::move(*value), false};
       continue;
     }
-    auto value = check_value(declaration, written->second.value);
+    const bool has_tables = declaration.type == OptionType::kList && written->second.has_tables;
+    auto value = has_tables && !declaration.objects
+                     ? fail(Code::kInvalidArgument, "is a list with tables, expected a list of strings")
+                     : check_value(declaration, written->second.value);
     if (value)
       values.entries[declaration.name] = {std::move(*value), true};
     else

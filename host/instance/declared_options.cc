@@ -57,7 +57,6 @@ Status check_use(const OptionDeclaration& declaration, Use use) {
     return fail(Code::kInvalidArgument, "CAGE_OPTION_MAP is for parameters: declare a list of strings");
   if (declaration.class_only) return fail(Code::kInvalidArgument, "CAGE_OPTION_CLASS_ONLY is for parameters: drop it");
   if (declaration.quantity) return fail(Code::kInvalidArgument, "CAGE_OPTION_QUANTITY is for parameters: drop it");
-  if (declaration.objects) return fail(Code::kInvalidArgument, "CAGE_OPTION_OBJECTS is for parameters: drop it");
   return {};
 }
 

@@ -61,7 +61,8 @@ struct Option {
   constexpr Option class_only() const { return with(CAGE_OPTION_CLASS_ONLY); }
   // Makes a text or map parameter one of amounts as Kubernetes writes them: 4Gi. The value is the whole number.
   constexpr Option quantity() const { return with(CAGE_OPTION_QUANTITY); }
-  // Lets items of a list parameter be objects. Each comes as lines "NAME=VALUE\n", sorted by name.
+  // Lets items of a list be objects, in an option tables. Each comes as lines "NAME=VALUE\n", sorted by name; a list in
+  // a table has a line for each item.
   constexpr Option objects() const { return with(CAGE_OPTION_OBJECTS); }
 
  private:

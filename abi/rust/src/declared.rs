@@ -73,7 +73,8 @@ impl Declared {
         self.with(raw::CAGE_OPTION_QUANTITY)
     }
 
-    /// Lets items of a list parameter be objects. Each comes as lines `NAME=VALUE\n`, sorted by name.
+    /// Lets items of a list be objects, in an option tables. Each comes as lines `NAME=VALUE\n`, sorted by name; a list
+    /// in a table has a line for each item.
     pub const fn objects(self) -> Declared {
         self.with(raw::CAGE_OPTION_OBJECTS)
     }

@@ -90,6 +90,21 @@ TEST(OptionsTest, ReportsAMissingRequiredOptionAtItsModule) {
   EXPECT_TRUE(checked_options({{"address", "10.0.0.1"}}, {address}));
 }
 
+TEST(OptionsTest, TablesAreForOptionsThatTakeThem) {
+  ModuleConfig config;
+  config.name = "generic";
+  config.options["devices"] = {Values{"name=fuse\n"}, {"t.toml", 4, 1}, true};
+  auto devices = declare("devices", OptionType::kList);
+  const auto refused = check_options(config, {devices});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().entries.front().message,
+            "option 'devices' of module 'generic' is a list with tables, expected a list of strings");
+  devices.objects = true;
+  const auto taken = check_options(config, {devices});
+  ASSERT_TRUE(taken) << taken.error().to_string();
+  EXPECT_EQ(taken->entries.at("devices").value, OptionValue(Values{"name=fuse\n"}));
+}
+
 TEST(OptionsTest, RefusesTextThatAModuleCouldNotRead) {
   const std::vector<OptionDeclaration> text = {declare("text", OptionType::kString)};
   EXPECT_THAT(errors({{"text", std::string("a\0b", 3)}}, text),
