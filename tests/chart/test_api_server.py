@@ -96,7 +96,7 @@ def test_two_releases_on_purpose(server):
 def policies(server):
     """The policies that judge parameters, and the classes, of all modules."""
     values = {"driverRoot": "/run/nvidia/driver", "admissionPolicy": {"parameters": True},
-              "modules": {name: {"enabled": True} for name in ("mock", "nvidia", "fpga", "nic")}}
+              "modules": {name: {"enabled": True} for name in ("mock", "nvidia", "fpga", "nic", "generic")}}
     succeed(server, "install", "cardcage", str(CHART), "--namespace=policies", "--create-namespace", values=values)
     yield
     succeed(server, "uninstall", "cardcage", "--namespace=policies")

@@ -99,6 +99,8 @@ def test_modules_bring_what_they_need():
     plain, nvidia, fpga, nic = (render(values) for values in (MOCK, NVIDIA, {"modules": {"fpga": {"enabled": True}}}, {"modules": {"nic": {"enabled": True}}}))
     assert set(mounts(nvidia)) - set(mounts(plain)) == {"/run/nvidia/driver"}
     assert set(mounts(nic)) - set(mounts(plain)) == {"/var/run/nri", "/var/run/netns", "/run/udev"}
+    generic = render({"modules": {"generic": {"enabled": True}}})
+    assert set(mounts(generic)) - set(mounts(plain)) == {"/run/udev"} and mounts(generic)["/run/udev"]["readOnly"]
     ipam = render({"modules": {"nic": {"enabled": True, "programs": ["/opt/cni/bin/host-local", "/opt/cni/bin/static"]}}})
     assert set(mounts(ipam)) - set(mounts(nic)) == {"/opt/cni/bin", "/var/lib/cni"}
     dhcp = render({"modules": {"nic": {"enabled": True, "programs": ["/opt/cni/bin/dhcp"]}}})

@@ -25,7 +25,7 @@ name = "{name}"
 path = "libcardcage_{name}.so"
 [[module.serve]]
 driver = "{name}.cardcage.dev"
-""" for name in ("mock", "nvidia", "fpga", "nic"))
+""" for name in ("mock", "nvidia", "fpga", "nic", "generic"))
 
 
 def make(folder, *options):

@@ -8,7 +8,7 @@ import pytest
 
 from conftest import SOURCE, files, version_of
 
-PACKAGES = ["cagectl", "cardcage", "cardcage-dev", "cardcage-fleet", *(f"cardcage-module-{name}" for name in ("fpga", "mock", "nic", "nvidia"))]
+PACKAGES = ["cagectl", "cardcage", "cardcage-dev", "cardcage-fleet", *(f"cardcage-module-{name}" for name in ("fpga", "generic", "mock", "nic", "nvidia"))]
 
 
 def run(*command, **more):

@@ -67,7 +67,7 @@
 {{- $values := .values }}
 {{- $of := ternary (printf " (profile '%s')" .profile) "" (ne .profile "") }}
 {{- if and (not .modules) (not (contains "[[module]]" $values.config.extraToml)) }}
-{{- fail (printf "no module is enabled%s: the daemon would have no devices; set modules.NAME.enabled=true for nvidia, fpga, nic or mock, or add to vendorModules" $of) }}
+{{- fail (printf "no module is enabled%s: the daemon would have no devices; set modules.NAME.enabled=true for nvidia, fpga, nic, generic or mock, or add to vendorModules" $of) }}
 {{- end }}
 {{- $node := include "cardcage.node" . | fromJson }}
 {{- range $key, $_ := $values.config.node }}

@@ -61,6 +61,7 @@ Expects the values of the group.
 {{- end }}
 
 {{- define "cardcage.needs.mock" }}{}{{ end }}
+{{- define "cardcage.needs.generic" }}{}{{ end }}
 
 {{- define "cardcage.needs.nvidia" }}
 {{- $programs := list (printf "%s/usr/bin/nvidia-smi" (include "cardcage.driverFolder" . | trimSuffix "/")) }}

@@ -29,8 +29,8 @@
 {{- $folders = append $folders (dict "name" "nri" "path" .values.nriSocketDir) }}
 {{- $folders = append $folders (dict "name" "network-namespaces" "path" "/var/run/netns" "mount" (merge (dict "readOnly" true) $fromNode)) }}
 {{- end }}
-{{- if .values.modules.nic.enabled }}
-{{- /* Where udev keeps what it has named. */}}
+{{- if or .values.modules.nic.enabled .values.modules.generic.enabled }}
+{{- /* Where udev keeps what it has named, and properties of devices. */}}
 {{- $folders = append $folders (dict "name" "udev" "path" "/run/udev" "mount" (dict "readOnly" true)) }}
 {{- end }}
 {{- if and .values.modules.nic.enabled .values.modules.nic.resources }}
