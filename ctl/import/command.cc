@@ -1,10 +1,11 @@
-// cagectl import nvidia FILE, sriov FILE: converts the configuration of another device plugin or DRA driver.
+// cagectl import NAME FILE: converts the configuration of another device plugin or DRA driver.
 #include <cerrno>
 #include <climits>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
 
+#include "ctl/import/device_nodes.h"
 #include "ctl/import/nvidia.h"
 #include "ctl/import/sriov.h"
 #include "ctl/import/toml.h"
@@ -39,7 +40,13 @@ constexpr Importer kImporters[] = {
     {"sriov", "the SR-IOV network device plugin", "from that of the SR-IOV network device plugin; needs no daemon",
      "FILE is the ConfigMap of the SR-IOV network device plugin, as 'kubectl get configmap -o yaml' prints it, or the\n"
      "JSON of one of its keys. ",
-     "of a ConfigMap with several keys, this one", import_sriov}};
+     "of a ConfigMap with several keys, this one", import_sriov},
+    {"generic-device-plugin", "generic-device-plugin", "from that of squat/generic-device-plugin; needs no daemon",
+     "FILE is the configuration file of generic-device-plugin, or a ConfigMap with it. ",
+     "of a ConfigMap with several keys, this one", import_generic_device_plugin},
+    {"smarter-device-manager", "smarter-device-manager", "from that of smarter-device-manager; needs no daemon",
+     "FILE is conf.yaml of smarter-device-manager, or a ConfigMap with it. ",
+     "of a ConfigMap with several keys, this one", import_smarter_device_manager}};
 
 struct ImportOptions {
   std::string file, config;

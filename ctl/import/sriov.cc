@@ -8,6 +8,7 @@
 #include <boost/algorithm/string/predicate.hpp>
 #include <map>
 
+#include "ctl/import/config_map.h"
 #include "ctl/import/sriov_selectors.h"
 #include "host/config/names.h"
 
@@ -154,39 +155,12 @@ ImportDraft import_list(SettingMap document, ImportRecord& record) {
   return draft;
 }
 
-// Returns the key of the ConfigMap's data to import; null if the record has an error instead.
-const YamlMember* chosen_key(const YamlNode& document, const std::string& chosen, ImportRecord& record) {
-  const YamlMember* data = document.find("data");
-  if (data == nullptr || data->value.members.empty()) {
-    record.error(document.position, "this ConfigMap has no data");
-    return nullptr;
-  }
-  const auto& members = data->value.members;
-  if (chosen.empty() && members.size() == 1) return &members.front();
-  std::vector<std::string> keys;
-  std::ranges::transform(members, std::back_inserter(keys), &YamlMember::name);
-  const YamlMember* found = data->value.find(chosen);
-  if (chosen.empty())
-    record.error(data->position,
-                 fmt::format("this ConfigMap has several keys; choose one with --config: {}", fmt::join(keys, ", ")));
-  else if (found == nullptr)
-    record.error(data->position, fmt::format("there is no key '{}'; choose one of: {}", chosen, fmt::join(keys, ", ")));
-  return chosen.empty() ? nullptr : found;
-}
-
 }  // namespace
 
 ImportDraft import_sriov(const YamlNode& document, const std::string& chosen, ImportRecord& record) {
-  const YamlMember* kind = document.find("kind");
-  if (kind != nullptr && kind->value.text == "ConfigMap") {
-    const YamlMember* key = chosen_key(document, chosen, record);
-    if (key == nullptr) return {};
-    const auto inner = read_yaml(key->value.text, fmt::format("data.{}", key->name));
-    if (!inner) {
-      record.error(inner.error().position, inner.error().message);
-      return {};
-    }
-    return import_sriov(*inner, "", record);
+  if (is_config_map(document)) {
+    const auto inner = document_in(document, chosen, record);
+    return inner ? import_sriov(*inner, "", record) : ImportDraft();
   }
   YamlNode corrected = document;
   correct_names(corrected, record);
@@ -196,10 +170,7 @@ ImportDraft import_sriov(const YamlNode& document, const std::string& chosen, Im
                  "JSON of one of its keys");
     return {};
   }
-  if (!chosen.empty()) {
-    record.error(document.position, "--config chooses a key of a ConfigMap, and this file is none; leave it out");
-    return {};
-  }
+  if (!has_no_choice(document, chosen, record)) return {};
   return import_list(SettingMap(record, &corrected), record);
 }
 

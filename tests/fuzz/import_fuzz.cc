@@ -4,6 +4,7 @@
 #include <string>
 #include <tuple>
 
+#include "ctl/import/device_nodes.h"
 #include "ctl/import/nvidia.h"
 #include "ctl/import/sriov.h"
 #include "ctl/import/toml.h"
@@ -31,7 +32,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   const std::string text(reinterpret_cast<const char*>(bytes), size);
   const auto document = cardcage::read_yaml(text, "fuzz.yaml");
   if (!document) return 0;
-  for (const cardcage::Import import : {cardcage::import_nvidia, cardcage::import_sriov})
+  for (const cardcage::Import import :
+       {cardcage::import_nvidia, cardcage::import_sriov, cardcage::import_generic_device_plugin,
+        cardcage::import_smarter_device_manager})
     cardcage::import_with(import, *document);
   return 0;
 }
