@@ -5,6 +5,7 @@ vendor.py install BUILD FOLDER      installs the components "vendor", "cardcage"
 vendor.py new FOLDER c|cpp|rust     runs `cagectl module new` and the commands of the README that it writes
 vendor.py new FOLDER current-rust   the same with a current rustc instead of Debian's, which is the oldest that is supported
 vendor.py guide FOLDER              does what docs/module-author.md says in "Try it without a cluster", with the files that it quotes
+vendor.py example FOLDER tpm|usb    builds a module of examples/modules and checks it, by the commands of its README
 vendor.py pkg-config FOLDER         builds the templates in C and C++ with pkg-config instead of CMake
 vendor.py versions FOLDER           compares the versions of the ABI that the header, pkg-config, CMake and the crate state
 """
@@ -135,6 +136,28 @@ def new(tree, language):
     return 0
 
 
+def example(tree, name):
+    if name == "tpm" and not (os.path.exists("/usr/bin/cargo") and os.path.exists("/usr/bin/rustc")):
+        print("skipped: no cargo or rustc in /usr/bin; tools/setup installs them")
+        return SKIPPED
+    with tempfile.TemporaryDirectory() as home:
+        folder = f"{home}/{name}"
+        shutil.copytree(f"{SOURCE}/examples/modules/{name}", folder)
+        if name == "tpm":
+            with open(f"{folder}/Cargo.toml", "r+", encoding="utf-8") as file:
+                text = file.read().replace("/usr/share/cardcage/rust", f"{tree}/share/cardcage/rust")
+                file.seek(0)
+                file.write(text)
+                file.truncate()
+        with open(f"{folder}/README.md", encoding="utf-8") as readme:
+            commands = [line for line in "".join(SHELL_BLOCK.findall(readme.read())).splitlines() if not line.startswith("install ")]
+        expect("the README builds and checks the module", len(commands) >= 2 and "module check" in commands[-1], commands)
+        for command in commands:
+            run(command, shell=True, cwd=folder, env=environment(tree, home))
+        check_module(folder, commands[-1].split()[-1])
+    return 0
+
+
 def pkg_config(tree):
     for language, compiler, file in (("c", "cc -std=gnu11", "module.c"), ("cpp", "c++ -std=c++17", "module.cc")):
         with tempfile.TemporaryDirectory() as home:
@@ -161,7 +184,7 @@ def main():
     if command == "install":
         return install(*arguments)
     tree = os.path.join(arguments.pop(0), "moved")
-    return {"new": new, "guide": guide, "pkg-config": pkg_config, "versions": versions}[command](tree, *arguments)
+    return {"new": new, "example": example, "guide": guide, "pkg-config": pkg_config, "versions": versions}[command](tree, *arguments)
 
 
 if __name__ == "__main__":
