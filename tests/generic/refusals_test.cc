@@ -144,8 +144,8 @@ TEST_P(GenericRefusals, AFolderIsNoDevice) {
             "it is not a device node; name nodes, or write '/dev/snd/*' for those in a folder");
 }
 
-TEST_P(GenericRefusals, TenThousandMatchesAreBounded) {
-  for (unsigned i = 0; i < 10'000; ++i) node("many" + std::to_string(i), 200, i);
+TEST_P(GenericRefusals, MatchesAreBounded) {
+  for (unsigned i = 0; i < 1'100; ++i) node("many" + std::to_string(i), 200, i);
   ASSERT_TRUE(start({"name=many\npaths=/dev/many*\n", "name=more\npaths=/dev/many*\n"}));
   const SnapshotPtr found = discover();
   EXPECT_THAT(found->devices, SizeIs(1000));
