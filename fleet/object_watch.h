@@ -35,7 +35,7 @@ class ObjectSink {
 };
 
 struct WatchPace {
-  Duration first_pause = std::chrono::seconds(1), longest_pause = std::chrono::seconds(60);
+  Duration first_pause = std::chrono::seconds(1), longest_pause = std::chrono::seconds(15);
   // The API server ends a watch after a time between these, so that watches do not end together.
   std::chrono::seconds least_time{300}, most_time{600};
   // The API server sends a bookmark every minute. Longer silence means that the connection is lost.

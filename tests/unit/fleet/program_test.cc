@@ -1,8 +1,10 @@
 // The real program against a fake API server.
 #include <gmock/gmock.h>
 
+#include "host/apiserver/http.h"
 #include "tests/fakes/fake_api_server.h"
 #include "tests/fakes/http_get.h"
+#include "tests/fakes/run_task.h"
 #include "tests/unit/fleet/fleet_objects.h"
 #include "tests/unit/fleet/fleet_process.h"
 
@@ -66,7 +68,7 @@ TEST_F(FleetProgramTest, KeepsServingWithoutTheApiServer) {
   EXPECT_THAT(fleet.get("/api/v1/nodes").body, HasSubstr(R"("name":"n1")"));
   server.put("resourceslices", slice_object({.name = "s2", .node = "n2", .pool = "n2"}));
   server.come_up();
-  EXPECT_TRUE(fleet.shows(R"("nodes":2)"));
+  EXPECT_TRUE(fleet.shows(R"("nodes":2)")) << fleet.log();
 }
 
 TEST_F(FleetProgramTest, ProbesAndFigures) {
@@ -93,7 +95,6 @@ TEST_F(FleetProgramTest, ToldOfChanges) {
   fleet.start();
   fleet.sign_in();
   ASSERT_TRUE(fleet.shows(R"("synced":true)"));
-  namespace asio = boost::asio;
   asio::io_context io;
   asio::ip::tcp::socket socket(io);
   socket.connect({asio::ip::address_v4::loopback(), fleet.port()});
@@ -118,6 +119,47 @@ TEST_F(FleetProgramTest, ToldOfChanges) {
   server.put("resourceclaims", claim_object("c1", "n1", "gpu-0"));
   EXPECT_TRUE(read_until(2)) << received;
   EXPECT_THAT(received, HasSubstr(R"(data: {"revision":)"));
+}
+
+// The status and body of a GET over TLS with the token.
+HttpResponse get_with_token(std::uint16_t port, const std::string& authority, const std::string& token) {
+  asio::io_context core;
+  HttpClient client(core);
+  const auto peer = std::make_shared<const HttpPeer>(HttpPeer{.url = fmt::format("https://127.0.0.1:{}", port),
+                                                              .ca_pem = authority,
+                                                              .client_certificate_pem = "",
+                                                              .client_key_pem = "",
+                                                              .bearer_token = token});
+  HttpRequest request;
+  request.path = "/api/v1/summary";
+  return run_task(core, client.request(peer, std::move(request), std::chrono::seconds(30)), std::chrono::seconds(40))
+      .value_or(HttpResponse{});
+}
+
+TEST_F(FleetProgramTest, WithTlsTheApiServerDecidesWhoMayLook) {
+  const TestCertificates certificates = TestCertificates::make();
+  const ScratchFolder folder;
+  ASSERT_TRUE(write_file_atomically(folder / "tls.crt", certificates.server, 0600, false));
+  ASSERT_TRUE(write_file_atomically(folder / "tls.key", certificates.server_key, 0600, false));
+  server.know_user("viewers-token", "viewer");
+  server.know_user("strangers-token", "stranger");
+  server.allow("viewer", "get", "cardcage.dev/fleet/");
+  server.put("resourceslices", slice_object({}));
+  fleet.start({"--tls-cert", folder / "tls.crt", "--tls-key", folder / "tls.key"});
+  const std::string key = "port=";
+  ASSERT_TRUE(FleetProcess::wait_until([&] { return fleet.log().find(key) != std::string::npos; }));
+  const std::string log = fleet.log();
+  const auto port = static_cast<std::uint16_t>(std::stoi(log.substr(log.find(key) + key.size())));
+  EXPECT_EQ(fleet.output(), "") << "no address that works without a token";
+  EXPECT_EQ(get_with_token(port, certificates.ca, "").status, 401);
+  EXPECT_EQ(get_with_token(port, certificates.ca, "guessed").status, 401);
+  const HttpResponse refused = get_with_token(port, certificates.ca, "strangers-token");
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_THAT(refused.body, HasSubstr("stranger may not get fleet.cardcage.dev"));
+  const HttpResponse allowed = get_with_token(port, certificates.ca, "viewers-token");
+  EXPECT_EQ(allowed.status, 200);
+  EXPECT_THAT(allowed.body, HasSubstr(R"("drivers":[)"));
+  EXPECT_EQ(fleet.end(SIGTERM), 0) << fleet.log();
 }
 
 TEST_F(FleetProgramTest, RefusesWhatCannotWork) {
