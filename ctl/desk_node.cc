@@ -15,6 +15,7 @@
 #include "ctl/import/toml.h"
 #include "ctl/print.h"
 #include "host/core/file.h"
+#include "host/model/text_rules.h"
 
 namespace cardcage {
 namespace {
@@ -50,6 +51,25 @@ struct TomlValue {
 };
 
 volatile std::sig_atomic_t interrupted = 0;
+
+// Returns a table of an option as an inline table. The module gets lines, so every member may be a string.
+std::string toml_table(const std::string& lines) {
+  std::map<std::string, std::vector<std::string>> members;
+  for (const std::string& line : split(lines, '\n'))
+    if (const std::size_t equals = line.find('='); equals != std::string::npos)
+      members[line.substr(0, equals)].push_back(toml_string(line.substr(equals + 1)));
+  std::vector<std::string> pairs;
+  for (const auto& [name, values] : members)
+    pairs.push_back(fmt::format("{} = [{}]", toml_string(name), fmt::join(values, ", ")));
+  return fmt::format("{{ {} }}", fmt::join(pairs, ", "));
+}
+
+std::string toml_option(const RawOption& option) {
+  if (!option.has_tables) return std::visit(TomlValue{}, option.value);
+  std::vector<std::string> tables;
+  for (const std::string& lines : std::get<std::vector<std::string>>(option.value)) tables.push_back(toml_table(lines));
+  return fmt::format("[{}]", fmt::join(tables, ", "));
+}
 
 // Lets Ctrl-C and SIGTERM end a wait, so that the folder is removed.
 void catch_signals() {
@@ -97,7 +117,7 @@ std::string desk_config(const DeskModule& module, const fs::path& folder) {
   if (!module.writes.empty()) text += fmt::format("writes = {}\n", toml_strings(module.writes));
   if (!module.options.empty()) text += "\n[module.options]\n";
   for (const auto& [key, option] : module.options)
-    text += fmt::format("{} = {}\n", toml_string(key), std::visit(TomlValue{}, option.value));
+    text += fmt::format("{} = {}\n", toml_string(key), toml_option(option));
   return text + fmt::format("\n[[module.serve]]\ndriver = {}\nselect = {{ id = \"*\" }}\n", toml_string(module.driver));
 }
 

@@ -231,36 +231,6 @@ serve = [{ driver = "nic.example.com" }]
   EXPECT_EQ(config.modules[1].serve.at(0).driver, "nic.example.com");
 }
 
-TEST(ConfigTest, AnOptionMayBeTables) {
-  const std::string start = R"(
-[[module]]
-name = "generic"
-path = "libcardcage_generic.so"
-serve = [{ driver = "generic.cardcage.dev" }]
-[[module.options.devices]]
-name = "serial"
-paths = ["/dev/ttyUSB*", "/dev/ttyACM*"]
-count = 3
-together = true
-)";
-  const Config config = accepted(start + "[[module.options.devices]]\nname = \"a=b\"\n");
-  const RawOption& devices = config.modules.at(0).options.at("devices");
-  EXPECT_TRUE(devices.has_tables);
-  EXPECT_EQ(devices.value,
-            OptionValue(std::vector<std::string>{
-                "count=3\nname=serial\npaths=/dev/ttyUSB*\npaths=/dev/ttyACM*\ntogether=true\n", "name=a=b\n"}));
-  const auto refused = [&](const std::string& line) {
-    const auto parsed = parse(start + line + "\n");
-    return parsed ? std::string() : parsed.error().entries.front().message;
-  };
-  const std::string rule = " of a table in it is not one line of text, an integer, a boolean, or a list of these";
-  EXPECT_EQ(refused("speed = 1.5"), "module.options.devices: 'speed'" + rule);
-  EXPECT_EQ(refused("nested = { a = 1 }"), "module.options.devices: 'nested'" + rule);
-  EXPECT_EQ(refused("list = [[1]]"), "module.options.devices: 'list'" + rule);
-  EXPECT_EQ(refused("text = \"a\\nb\""), "module.options.devices: 'text'" + rule);
-  EXPECT_EQ(refused("\"a=b\" = 1"), "module.options.devices: 'a=b'" + rule);
-}
-
 TEST(ConfigTest, AModuleMayServeThroughBothApis) {
   const Config config = accepted(R"(
 [[module]]

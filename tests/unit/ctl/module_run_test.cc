@@ -43,6 +43,14 @@ TEST(ModuleRunTest, NamesOfTheModuleAndItsDriverCanBeChosen) {
   EXPECT_THAT(ended.out, AllOf(HasSubstr(" cards "), HasSubstr("prepared by cards.acme.com")));
 }
 
+TEST(ModuleRunTest, OptionsOfEachTypeReachTheModule) {
+  const Ended ended =
+      run_module({built_module("mock"), "--once", "--option", R"(devices=["gpu:3"])", "--option", "seed=\"42\"",
+                  "--option", "shared=true", "--option", "sockets=1", "--option", "gpu_model=H100 80GB"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("gpu-2"));
+}
+
 TEST(ModuleRunTest, AModuleThatCannotRunIsReportedAtOnce) {
   const ScratchFolder folder;
   const std::string file = folder / "libcardcage_text.so";
