@@ -1,5 +1,6 @@
 #include "ctl/web/node_api.h"
 
+#include <boost/json/object.hpp>
 #include <charconv>
 
 #include "ctl/health_lookup.h"

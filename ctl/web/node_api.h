@@ -1,6 +1,7 @@
 // The JSON that the page of a node reads.
 #pragma once
 
+#include <boost/json/value.hpp>
 #include <vector>
 
 #include "ctl/web/change_hub.h"
