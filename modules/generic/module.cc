@@ -42,7 +42,6 @@ class Module final : public cage::Module {
  public:
   static constexpr std::string_view id = "dev.cardcage.generic", version = "0.1.0", vendor = "Cardcage";
   static constexpr std::uint32_t state_version = 1;
-  static constexpr std::uint32_t min_host_minor = 3;  // names of devices, tables in options
   static constexpr cage::Option declared_options[] = {
       cage::Option::list("devices", "[]", "tables: name, paths, count and more, as docs/generic.md lists them")
           .range(0, kMaxEntries)

@@ -97,7 +97,6 @@ std::string label_of(const std::string& id) {
 class Usb final : public cage::Module {
  public:
   static constexpr std::string_view id = "dev.cardcage.example.usb", version = "1.0.0", vendor = "Cardcage";
-  static constexpr std::uint32_t min_host_minor = 3;
   static constexpr cage::Option declared_options[] = {
       cage::Option::text("udev", "/run/udev", "where udev keeps what it knows of devices")};
   static constexpr cage::Cause declared_causes[] = {{kCause, "the node is gone, or has other numbers than in sysfs"}};
