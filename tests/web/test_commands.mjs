@@ -80,6 +80,7 @@ describe('the commands', () => {
   });
 
   test('the keyboard alone is enough', async () => {
+    await visit(page, '#/modules');
     await page.reload();
     await page.getByRole('heading', { level: 1, name: 'Modules' }).waitFor();
     await page.keyboard.press('Tab');

@@ -21,9 +21,9 @@ function Dialog({ command, target, name, close, say }) {
     event.preventDefault();
     setBusy(true);
     try {
-      const { done, state } = await send(`actions/${command}`, { ...target, reason: reason.trim() });
+      const { done } = await send(`actions/${command}`, { ...target, reason: reason.trim() });
       dialog.current.close();
-      say(done || `${name} is ${state.state}`);
+      say(done);
     } catch (failure) {
       setError(failure.message);
       setBusy(false);

@@ -1,5 +1,5 @@
 // The frame of the page: the bar, the connection, and the view that the address names.
-import { Live, html, render, useEffect, useLive, useState } from './shared/ui.js';
+import { Live, html, render, useEffect, useLive, useRef, useState } from './shared/ui.js';
 import { NodeView } from './node.js';
 import { DeviceView } from './device.js';
 import { ClaimsView } from './claims.js';
@@ -48,17 +48,25 @@ function announcement(devices) {
 function Page() {
   const [hash, setHash] = useState(location.hash);
   const [said, say] = useState('');
+  const moved = useRef(false);
   const session = useLive(live, 'session').value;
   const devices = useLive(live, 'devices').value ?? [];
   const { name, title, view: View, props } = route(hash);
   const sick = devices.filter(needsCare).length;
   useEffect(() => {
     addEventListener('hashchange', () => {
-      if (location.hash !== '#main') setHash(location.hash);
+      moved.current = true;
+      setHash((old) => (location.hash === '#main' ? old : location.hash));
+      live.connected(live.connection);
       scrollTo(0, 0);
-      setTimeout(() => document.querySelector('h1')?.focus(), 50);
     });
   }, []);
+  useEffect(() => {  // a new view begins at its heading, as soon as it has one
+    const heading = moved.current && document.querySelector('h1');
+    if (!heading) return;
+    moved.current = false;
+    heading.focus();
+  });
   useEffect(() => {
     document.title = `${sick ? `(${sick}) ` : ''}${title} · ${session?.node ?? 'Cardcage'}`;
   }, [title, session, sick]);

@@ -22,7 +22,7 @@ export const send = (path, body) =>
     body: JSON.stringify(body),
   });
 
-// Keeps each object of the old list that is equal in the new one, so that its row need not be rendered again.
+// Keeps the objects of the old list that are equal in the new one: their rows are not rendered again.
 const texts = new WeakMap();
 function textOf(item) {
   if (!texts.has(item)) texts.set(item, JSON.stringify(item));
