@@ -8,7 +8,6 @@
 #include "ctl/session.h"
 #include "ctl/yaml_output.h"
 #include "host/admission/policy.h"
-#include "host/config/names.h"
 #include "host/conformance/check_file.h"
 #include "host/core/nearest.h"
 
@@ -118,11 +117,6 @@ Status print_policies(const Session& session, const AdmissionOptions& options) {
   for (const json::value& object : objects)
     fmt::print("{}{}", &object == objects.begin() ? "" : "---\n", to_yaml(object));
   return {};
-}
-
-std::string check_driver(const std::string& name) {
-  const auto valid = check_driver_name(name);
-  return valid ? std::string() : valid.error().message;
 }
 
 }  // namespace

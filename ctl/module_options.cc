@@ -101,6 +101,11 @@ std::map<std::string, RawOption> module_options(const std::vector<std::string>& 
   return options;
 }
 
+std::string check_driver(const std::string& name) {
+  const auto valid = check_driver_name(name);
+  return valid ? std::string() : valid.error().message;
+}
+
 void add_module_file(CLI::App& command, ModuleFile& module) {
   command.add_option("FILE", module.file, "the shared object")->required()->check(check_readable);
   add_module_options(command, module.options);

@@ -93,11 +93,6 @@ Status run_module(const RunOptions& options) {
   return outcome;
 }
 
-std::string check_driver(const std::string& name) {
-  const auto valid = check_driver_name(name);
-  return valid ? std::string() : valid.error().message;
-}
-
 }  // namespace
 
 void add_module_run(CLI::App& module, Session& session) {
