@@ -101,9 +101,9 @@ void add_module_run(CLI::App& module, Session& session) {
   auto options = std::make_shared<RunOptions>();
   add_module_file(*command, options->module);
   command->add_option("--name", options->name, "the module's name; default: from the name of the file")
-      ->type_name("NAME");
+      ->type_name("TEXT");
   command->add_option("--driver", options->driver, "the driver to serve; default: NAME.example.com")
-      ->type_name("DRIVER")
+      ->type_name("TEXT")
       ->check(check_driver);
   command->add_flag("--once", options->once, "prepare and unprepare one device, and end");
   command->callback([&session, options] { session.outcome = run_module(*options); });

@@ -35,7 +35,7 @@ void add_protection_options(CLI::App& command, ProtectionOptions& options) {
                                       "node in nodes.cardcage.dev");
   command.add_option("--node-name", options.node, "the node, as rights of Kubernetes name it")
       ->envname("NODE_NAME")
-      ->type_name("NAME");
+      ->type_name("NODE");
   command.add_option("--kubeconfig", options.kubeconfig, "how to reach the API server; default: as a pod does")
       ->needs(kubernetes)
       ->type_name("FILE");

@@ -45,7 +45,6 @@ impl Module for Tpms {
     const ID: &'static str = "dev.cardcage.example.tpm";
     const VERSION: &'static str = "1.0.0";
     const VENDOR: &'static str = "Cardcage";
-    const MIN_HOST_MINOR: u32 = 3;
     const OPTIONS: &'static [&'static Declared] = &[
         &Declared::integer("pods", "16", "how many claims may hold a resource manager at a time").range(1, 1000),
         &Declared::boolean("raw", "false", "offer the chips without the resource manager, too: /dev/tpm0"),

@@ -1,4 +1,5 @@
-/* A module in C that uses what cardcage/module.h 1.0 offers beside what card.c uses. node.cc is the same module in C++. */
+/* A module in C that uses what cardcage/module.h 1.0 offers beside what card.c uses. node.cc is the same module in C++.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
