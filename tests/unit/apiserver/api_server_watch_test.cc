@@ -105,7 +105,7 @@ TEST_F(ApiServerWatchTest, DriversShareTheirFirstRequestsAndTheWatch) {
     made.driver = driver;
     ASSERT_TRUE(create(made));
   }
-  run_until([&] { return std::ranges::all_of(received, [](const auto& events) { return !events.empty(); }); });
+  run_until([&] { return std::ranges::all_of(received, [](const auto& seen) { return !seen.empty(); }); });
   for (std::size_t i = 0; i < kDrivers.size(); ++i) {
     EXPECT_THAT(received[i], SizeIs(1));
     EXPECT_EQ(received[i].at(0).slice.driver, kDrivers[i]);

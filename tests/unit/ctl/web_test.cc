@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <boost/json/parse.hpp>
+#include <future>
 #include <thread>
 
 #include "tests/fakes/admin_fixture.h"
