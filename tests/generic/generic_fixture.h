@@ -61,10 +61,10 @@ class GenericFixture : public HardwareFixture {
       tree.link(interface + "/driver", "../../../../../bus/usb/drivers/ftdi_sio");
     known(numbers, interface + "/tty/" + name, "tty");
   }
-  // Adds a device of a subsystem at a folder of sysfs.
-  void known(const std::string& numbers, const std::string& folder, const std::string& subsystem) {
-    tree.link(folder + "/subsystem", "/sys/class/" + subsystem);
-    tree.link("sys/dev/char/" + numbers, tree.root() / folder);
+  // Adds a device of a subsystem with an entry in sysfs.
+  void known(const std::string& numbers, const std::string& entry, const std::string& subsystem) {
+    tree.link(entry + "/subsystem", "/sys/class/" + subsystem);
+    tree.link("sys/dev/char/" + numbers, tree.root() / entry);
   }
 
   std::map<std::string, std::string> not_offered() { return discover()->not_offered; }
