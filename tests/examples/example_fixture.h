@@ -17,8 +17,8 @@ class ExampleFixture : public HardwareFixture {
   ExampleFixture() : HardwareFixture("") {
     modules_dir = CARDCAGE_EXAMPLE_MODULES;
     roots = {.sysfs = tree.sysfs(), .procfs = "/proc", .devfs = tree.devfs(), .driver = "/"};
-    for (const std::filesystem::path& folder : {tree.devfs(), tree.sysfs(), tree.root() / "run/udev/data"})
-      std::filesystem::create_directories(folder);
+    for (const std::filesystem::path& place : {tree.devfs(), tree.sysfs(), tree.root() / "run/udev/data"})
+      std::filesystem::create_directories(place);
   }
   ~ExampleFixture() override { let_go(); }
 

@@ -17,13 +17,13 @@ class TpmExample : public ExampleFixture {
     if (!std::filesystem::exists(modules_dir / "libcardcage_tpm.so")) GTEST_SKIP() << "there was no rustc to build it";
   }
   void chip(const std::string& name, const std::string& version) {
-    const std::string folder = "sys/class/tpm/" + name;
-    std::filesystem::create_directories(tree.root() / folder);
-    if (!version.empty()) tree.file(folder + "/tpm_version_major", version + "\n");
-    tree.file(folder + "/device/firmware_node/path", "\\_SB_.TPM_\n");
-    tree.link(folder + "/device/driver", "../../../../bus/acpi/drivers/tpm_crb");
-    tree.file(folder + "/pcr-sha1/0", "00\n");
-    tree.file(folder + "/pcr-sha256/0", "00\n");
+    const std::string entry = "sys/class/tpm/" + name;
+    std::filesystem::create_directories(tree.root() / entry);
+    if (!version.empty()) tree.file(entry + "/tpm_version_major", version + "\n");
+    tree.file(entry + "/device/firmware_node/path", "\\_SB_.TPM_\n");
+    tree.link(entry + "/device/driver", "../../../../bus/acpi/drivers/tpm_crb");
+    tree.file(entry + "/pcr-sha1/0", "00\n");
+    tree.file(entry + "/pcr-sha256/0", "00\n");
   }
   Status start(Options options = {}) {
     options.emplace("sysfs", tree.sysfs().native());

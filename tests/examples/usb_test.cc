@@ -13,8 +13,8 @@ class UsbExample : public ExampleFixture {
  protected:
   Status start() { return start_module(config("libcardcage_usb.so", {{"udev", (tree.root() / "run/udev").native()}})); }
   // Adds a device as the kernel shows it, without udev.
-  void kernel(const std::string& name, const std::string& folder, unsigned major_number, unsigned minor_number) {
-    tree.file("sys/class/" + folder + "/" + name + "/dev", fmt::format("{}:{}\n", major_number, minor_number));
+  void kernel(const std::string& name, const std::string& device_class, unsigned major_number, unsigned minor_number) {
+    tree.file("sys/class/" + device_class + "/" + name + "/dev", fmt::format("{}:{}\n", major_number, minor_number));
     node(name, major_number, minor_number);
   }
   // Describes it as udev does: written beside, and renamed.
