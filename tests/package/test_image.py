@@ -123,7 +123,7 @@ def test_its_programs_run_without_a_shell(root):
 def test_its_modules_load(root):
     (root / "etc/cardcage/check.toml").write_text(CHECKED)
     seen = in_root(root, "/usr/bin/cardcage", "--check", "/etc/cardcage/check.toml")
-    assert seen == "/etc/cardcage/check.toml: ok, 4 modules, 4 drivers, 0 resources\n"
+    assert seen == "/etc/cardcage/check.toml: ok, 5 modules, 5 drivers, 0 resources\n"
 
 
 def test_its_list_names_each_package(image, root):

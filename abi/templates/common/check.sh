@@ -1,4 +1,3 @@
-#!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Checks a build of the module: the rules of the ABI, then one claim on an embedded node. Usage: sh check.sh LIBRARY
 # Writes report.xml, which CI systems show as tests.
