@@ -22,13 +22,13 @@ DRAFTS = {"cage_binding", "cage_snapshot_binding", "cage_bind_sink", "cage_bind"
 PLACE = re.compile(r"\(unnamed at [^)]*\)")
 
 LAYOUT_HEAD = """/* SPDX-License-Identifier: Apache-2.0 */
-/* The sizes and offsets of module ABI 1.0, asserted in every build of a module and of the host: a
- * header that someone has edited, or a target that lays structs out in another way, fails here and
- * not on a node. Structs may grow at their end [R2], leaf types may not; drafts are left out. Made
- * once by `tests/abi/layout.py --freeze`; later minors never change it. */
+/* The sizes and offsets of module ABI 1.0, asserted in every build of a module. Structs may grow at their
+ * end [R2], leaf types may not; drafts are left out. Made once by `tests/abi/layout.py --freeze`. */
 #ifndef CARDCAGE_LAYOUT_H_
 #define CARDCAGE_LAYOUT_H_
-
+#ifndef CARDCAGE_MODULE_H_
+#include "module.h"
+#endif
 #define CAGE_FIXED(type, bytes) typedef char cage_fixed_##type[sizeof(type) == (bytes) ? 1 : -1]
 #define CAGE_SIZE(type, bytes) typedef char cage_size_##type[sizeof(type) >= (bytes) ? 1 : -1]
 #define CAGE_AT(type, member, bytes) \\
