@@ -8,7 +8,9 @@
 #include "cardcage/admin.grpc.pb.h"
 #include "host/admin/change_streams.h"
 #include "host/admin/messages.h"
+#include "host/core/delayed_call.h"
 #include "host/core/log.h"
+#include "host/core/memory.h"
 #include "host/rpc/grpc_server.h"
 #include "host/rpc/socket_listener.h"
 #include "host/rpc/unary_call.h"
@@ -19,13 +21,16 @@ namespace {
 namespace wire = admin::v1;
 
 constexpr std::chrono::seconds kStopGrace{1};
+// The messages about a thousand devices need megabytes for a moment, which the heap would keep.
+constexpr std::size_t kLargeResponse = std::size_t{256} << 10;
+constexpr Duration kTrimPause = std::chrono::seconds(2);
 constexpr mode_t kAdminFolder = 0700, kReadersFolder = 0755;
 
 // Every call waits for its report, and GrpcServer::stop waits for the calls.
 class AdminService : public wire::Admin::CallbackService {
  public:
   AdminService(asio::io_context& core, Clock& clock, DaemonView& view)
-      : calls_(core, UnaryCalls::WhenCancelled::kWait), streams_(core, clock, view), view_(view) {}
+      : calls_(core, UnaryCalls::WhenCancelled::kWait), streams_(core, clock, view), trim_(core, clock), view_(view) {}
 
   grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context, const wire::GetStatusRequest*,
                                       wire::GetStatusResponse* response) override {
@@ -136,23 +141,26 @@ class AdminService : public wire::Admin::CallbackService {
   // `ask` returns a task of the report.
   template <class Response, class Ask>
   grpc::ServerUnaryReactor* respond_later(grpc::CallbackServerContext*, Response* response, const Ask& ask) {
-    return calls_.respond(*response, [this, ask](const OpenCall&) { return filled<Response>(ask(view_)); });
+    return calls_.respond(*response, [this, ask](const OpenCall&) { return fill_when_ready<Response>(ask(view_)); });
   }
   template <class Report>
   static Task<Result<Report>> ready(Result<Report> report) {
     co_return report;
   }
   template <class Response, class Report>
-  static Task<Result<Response>> filled(Task<Result<Report>> task) {
+  Task<Result<Response>> fill_when_ready(Task<Result<Report>> task) {
     const Result<Report> report = co_await std::move(task);
     if (!report) co_return std::unexpected(report.error());
     Response response;
     fill(response, *report);
+    if (!trim_.pending() && response.ByteSizeLong() >= kLargeResponse)
+      trim_.call_after(kTrimPause, release_free_memory);
     co_return response;
   }
 
   UnaryCalls calls_;
   ChangeStreams streams_;
+  DelayedCall trim_;
   DaemonView& view_;
 };
 

@@ -28,9 +28,11 @@ int release_segments(dl_phdr_info* object, std::size_t, void*) {
 
 void share_heaps() { ::mallopt(M_ARENA_MAX, 2); }
 
+void release_free_memory() { ::malloc_trim(0); }
+
 void release_startup_memory() {
   ::dl_iterate_phdr(release_segments, nullptr);
-  ::malloc_trim(0);
+  release_free_memory();
 }
 
 }  // namespace cardcage

@@ -7,8 +7,11 @@ namespace cardcage {
 // memory that it once needed.
 void share_heaps();
 
-// [any-thread] Releases pages of programs and libraries, most of which only the start used, and free memory of the
-// heap. Takes about a millisecond. A page that is used again comes from the page cache.
+// [any-thread] Releases free memory of the heap, which takes about a millisecond.
+void release_free_memory();
+
+// [any-thread] Also releases pages of programs and libraries, most of which only the start used. A page that is used
+// again comes from the page cache.
 void release_startup_memory();
 
 }  // namespace cardcage

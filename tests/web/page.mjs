@@ -8,6 +8,11 @@ export async function waitForText(locator, text) {
   await until(`"${text}" is shown`, async () => (await locator.innerText()).includes(text));
 }
 
+// Waits until the row of a device in the list shows a text. Among a thousand rows a locator takes seconds for each look.
+export const waitForRow = (page, device, text) => page.waitForFunction(([href, wanted]) => (
+  document.querySelector(`table.devices a[href="${href}"]`)?.closest('tr').innerText.includes(wanted)),
+[`#/devices/mock/${device}`, text]);
+
 export const visit = (page, hash) => page.evaluate((where) => (location.hash = where), hash);
 
 // Gives a command with its dialog.

@@ -1,8 +1,9 @@
 // Texts that look like markup, sessions, a daemon and a server that go away, and a thousand devices.
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { Node, close, launch, open, until } from './harness.mjs';
-import { row, visit, waitForText } from './page.mjs';
+import { row, visit, waitForRow, waitForText } from './page.mjs';
 
 const MARKUP = '<script>alert(1)</script>';
 const NETWORK = /^Failed to load resource|net::ERR_/;
@@ -113,6 +114,36 @@ async function processorTime(page) {
   };
 }
 
+// The private memory of a process and its children, in KiB.
+function privateMemory(pid) {
+  const own = Number(fs.readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8').match(/^Pss_Anon: +(\d+)/m)[1]);
+  const children = fs.readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);
+  return own + children.reduce((sum, child) => sum + privateMemory(child), 0);
+}
+
+test('a page of a thousand devices costs the daemon little memory', async () => {
+  const browser = await launch();
+  const node = await Node.start('devices = ["gpu:1000"]');
+  await until('all are listed', async () => (await node.json('devices')).length === 1000);
+  let before = Infinity;
+  for (let i = 0; i < 40; ++i) {  // the list itself needs memory for a moment
+    before = Math.min(before, privateMemory(node.daemon.pid));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  const page = await open(browser, (await node.serve()).url);
+  await page.waitForFunction(() => document.querySelectorAll('table.devices td:first-child').length === 1000);
+  node.script('health gpu-999 degraded Slow');
+  await waitForRow(page, 'gpu-999', 'degraded');
+  const { more } = await until('the daemon has returned what it needed for a moment', () => {
+    const now = privateMemory(node.daemon.pid) - before;
+    return now <= 1024 && { more: now };
+  });
+  console.log(`an open page with 1,000 devices costs the daemon ${more} KiB (limit on a quiet machine: 512)`);
+  await close(page);
+  await browser.close();
+  await node.stop();
+});
+
 test('a thousand devices are on the page at once', async () => {
   const browser = await launch();
   const node = await Node.start('devices = ["gpu:1000"]');
@@ -138,7 +169,7 @@ test('a thousand devices are on the page at once', async () => {
   assert.ok(least.processor <= 3000, `1,000 devices took ${least.processor} ms of processor time`);
   const begin = Date.now();
   node.script('health gpu-999 degraded Slow');
-  await waitForText(row(page, 'gpu-999'), 'degraded');
+  await waitForRow(page, 'gpu-999', 'degraded');
   console.log(`a change among 1,000 devices was on the page after ${Date.now() - begin} ms`);
   await close(page);
   await browser.close();
