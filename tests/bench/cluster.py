@@ -25,6 +25,7 @@ from waiting import until  # noqa: E402
 
 DRIVERS = 4  # per side, for the comparison of memory
 CALLERS = 16
+PODS_AT_ONCE = 100  # and devices of each driver
 # Directly on the bench's ext4, like the peers' checkpoints; /var/lib is an overlay on it.
 STATE = KUBELET_ROOT / "cardcage"
 PROGRAMS = KUBELET_ROOT / "programs"
@@ -50,11 +51,11 @@ class Side:
         return [f"--{self.name}", *sockets, f"--{self.name}-pids", *map(str, self.pids())]
 
 
-def create_claims(api: Api, driver: str) -> list[str]:
-    """Creates a claim for each caller, allocated to a device of its own. Returns the lines that cluster_bench reads."""
+def create_claims(api: Api, driver: str, count: int) -> list[str]:
+    """Creates claims, each allocated to a device of its own. Returns the lines that cluster_bench reads."""
     lines = []
     folder = f"{RESOURCES}/namespaces/{NAMESPACE}/resourceclaims"
-    for i in range(CALLERS):
+    for i in range(count):
         name = f"{driver.replace('.', '-')}-{i}"
         claim = api.create(folder, {"metadata": {"name": name}, "spec": {"devices": {"requests": [
             {"name": "gpu", "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}}]}}})
@@ -88,7 +89,7 @@ listen = ""
 name = "mock{i}"
 path = "libmock{i}.so"
 [module.options]
-devices = ["gpu:{CALLERS}"]
+devices = ["gpu:{PODS_AT_ONCE}"]
 [[module.serve]]
 api = "dra"
 driver = "{driver}"
@@ -103,7 +104,7 @@ def start_peers(flags: list[str]) -> Side:
         # A copy each: four vendors ship four programs, which share no memory of their code.
         program = Path(shutil.copy(os.environ["CARDCAGE_BENCH_PEER"], PROGRAMS / f"peer{i}"))
         programs.append(Program(str(program), f"--driver={driver}", f"--node={NODE}", f"--kubeconfig={KUBECONFIG}",
-                                "--cdi=/run/cdi/peer", f"--devices={CALLERS}", *flags).start())
+                                "--cdi=/run/cdi/peer", f"--devices={PODS_AT_ONCE}", *flags).start())
     return Side("peer", drivers, programs)
 
 
@@ -127,11 +128,14 @@ def measure(api: Api, arguments: list[str], peer_flags: list[str]) -> int:
             sides.append(start())
             wait_for_slices(api, sides[-1])
         claims = WORK / "claims"
-        claims.write_text("\n".join(line for side in sides for driver in side.drivers for line in create_claims(api, driver)))
+        # The first driver of a side is measured with many callers and in bursts; the others only take memory.
+        lines = [line for side in sides for i, driver in enumerate(side.drivers)
+                 for line in create_claims(api, driver, PODS_AT_ONCE if i == 0 else CALLERS)]
+        claims.write_text("\n".join(lines))
         client = build_folder() / "bin/cluster_bench"
         print(f"state on {filesystem(STATE)}; load average before: {os.getloadavg()[0]:.1f}", flush=True)
         return subprocess.run([client, f"--claims={claims}", f"--kubeconfig={KUBECONFIG}", f"--state={STATE}", f"--kubelet-root={KUBELET_ROOT}",
-                               f"--callers={CALLERS}", *arguments,
+                               f"--callers={CALLERS}", f"--pods-at-once={PODS_AT_ONCE}", *arguments,
                                *(argument for side in sides for argument in side.arguments())]).returncode
     finally:
         for side in sides:
@@ -151,7 +155,7 @@ def main() -> int:
     cluster = Cluster()
     try:
         cluster.boot_api_server()
-        return measure(cluster.api, ["--rounds=300", "--seconds=5"] if chosen.quick else ["--rounds=3000", "--seconds=30"],
+        return measure(cluster.api, ["--rounds=300", "--seconds=5", "--bursts=5"] if chosen.quick else ["--rounds=3000", "--seconds=30", "--bursts=30"],
                        ["--sync-folder"] if chosen.durable_peer else [])
     finally:
         cluster.stop()

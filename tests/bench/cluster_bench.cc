@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <barrier>
 #include <chrono>
 #include <cstring>
 #include <exception>
@@ -281,6 +282,62 @@ void measure_many_callers(Table& table, const Sides& sides, const Driver& floor,
                  loads[0].cycles_per_second() / loads[1].cycles_per_second(), 3, "x");
 }
 
+struct Burst {
+  Figures last;     // from the first call until the last claim is prepared
+  Figures prepare;  // each
+  double requests = 0;
+};
+
+// So many pods start at once: each prepare has a thread, and all share the driver's connection, as in a kubelet.
+void burst(const Driver& driver, std::size_t pods_at_once, Pods* pods, RequestCounter& requests, Burst& sum) {
+  std::vector<Figures> prepares(pods_at_once);
+  std::vector<std::exception_ptr> failures(pods_at_once);
+  const double before = requests.count();
+  std::barrier begin(static_cast<std::ptrdiff_t>(pods_at_once) + 1);
+  std::vector<std::jthread> threads;
+  for (std::size_t i = 0; i < pods_at_once; ++i) {
+    threads.emplace_back([&, i] {
+      begin.arrive_and_wait();
+      try {
+        const BenchClaim& claim = driver.claim(i);
+        if (pods != nullptr) pods->come(claim);
+        prepares[i].time([&] { driver.prepare(claim); });
+      } catch (...) {
+        failures[i] = std::current_exception();
+      }
+    });
+  }
+  begin.arrive_and_wait();
+  sum.last.time([&] { threads.clear(); });
+  for (const std::exception_ptr& failure : failures)
+    if (failure) std::rethrow_exception(failure);
+  sum.requests += requests.count() - before;
+  for (std::size_t i = 0; i < pods_at_once; ++i) {
+    sum.prepare.add(prepares[i]);
+    driver.unprepare(driver.claim(i));
+    if (pods != nullptr) pods->go(driver.claim(i));
+  }
+}
+
+void measure_bursts(Table& table, const Sides& sides, std::size_t pods_at_once, std::size_t rounds,
+                    RequestCounter& requests, const Way& way) {
+  std::array<Burst, 2> bursts;
+  for (std::size_t round = 0; round < 2 * rounds; ++round) {
+    const std::size_t side = (round + round / 2) % 2;  // the order within a round alternates
+    burst(sides[side].measured(), pods_at_once, side == 0 ? way.pods : nullptr, requests, bursts[side]);
+  }
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::string who = fmt::format("{}: {}, {} pods at once", way.name, sides[i].name, pods_at_once);
+    table.figure(who + ", until the last is prepared", bursts[i].last);
+    table.figure(who + ", NodePrepareResources", bursts[i].prepare);
+    table.value(who + ", requests for claims and pods", bursts[i].requests / static_cast<double>(rounds * pods_at_once),
+                "each");
+  }
+  const std::string ratio = fmt::format("{}: {} pods at once, ", way.name, pods_at_once);
+  table.budget(ratio + "the last / peer's", bursts[0].last.p50_us() / bursts[1].last.p50_us(), 0.4, "x");
+  table.budget(ratio + "prepare / peer's, p99", bursts[0].prepare.p99_us() / bursts[1].prepare.p99_us(), 1, "x");
+}
+
 void measure_memory(Table& table, const Sides& sides) {
   std::array<double, 2> pss{};
   for (std::size_t i = 0; i < 2; ++i) {
@@ -307,7 +364,7 @@ int main(int argc, char** argv) {
     app.add_option("--" + sides[i].name + "-pids", sides[i].pids, "processes, for their memory")->required();
   }
   std::string claim_list, kubeconfig, state, kubelet_root;
-  std::size_t rounds = 2000, callers = 16;
+  std::size_t rounds = 2000, callers = 16, bursts = 20, pods_at_once = 100;
   double seconds = 20;
   app.add_option("--claims", claim_list, "file with a line \"driver namespace name uid pod-uid\" for each claim")
       ->required();
@@ -317,12 +374,15 @@ int main(int argc, char** argv) {
   app.add_option("--rounds", rounds, "of one caller");
   app.add_option("--callers", callers, "how many call at once");
   app.add_option("--seconds", seconds, "of many callers");
+  app.add_option("--bursts", bursts, "of pods that start at once");
+  app.add_option("--pods-at-once", pods_at_once, "in a burst");
   CLI11_PARSE(app, argc, argv);
   try {
     auto claims = read_claims(claim_list);
     for (std::size_t i = 0; i < 2; ++i)
       for (const std::string& socket : sockets[i]) sides[i].drivers.emplace_back(socket, claims);
     Yardsticks yardsticks{ClaimReader(kubeconfig), SyncedFile(state + "/bench")};
+    RequestCounter requests(kubeconfig);
     const BareServer bare(kubelet_root + "/bare.sock", kubeconfig);
     const Driver floor(bare.socket(), sides[0].measured().claims());
     Table table;
@@ -331,6 +391,7 @@ int main(int argc, char** argv) {
     const auto measure = [&](const Way& way) {
       measure_one_caller(table, sides, yardsticks, rounds, way);
       measure_many_callers(table, sides, floor, callers, span, way);
+      measure_bursts(table, sides, pods_at_once, bursts, requests, way);
     };
     measure({"without Pods API", nullptr, 0.7});
     Pods pods(kubelet_root);

@@ -149,6 +149,7 @@ class Fleet:
         self.watch = SliceWatch()
         self.failures: list[str] = []
         self.idle = 0.0  # processor time of the API server without nodes, per second
+        self.own_watches = 0  # without nodes: that of this program, and one of the API server itself
         self.limit = 60 + 0.1 * options.nodes  # seconds for each step; a machine may be slow
 
     @property
@@ -201,9 +202,8 @@ class Fleet:
         self._expect(figures.reads["failed"] == 0,
                      f"{side.name}: {figures.reads['failed']} of {figures.reads['reads']} reads of a claim failed in the storm: "
                      f"{figures.reads['error']}")
-        wanted = self.options.nodes * side.watches_per_node
-        self._until(lambda: self.meter.read().watches > wanted,  # with ours
-                    f"watches of {side.name} after the restart", 1)
+        wanted = self.own_watches + self.options.nodes * side.watches_per_node
+        self._until(lambda: self.meter.read().watches >= wanted, f"watches of {side.name} after the restart", 1)
         figures.watches_seconds = time.monotonic() - self.ready_at
 
     def _ready(self) -> bool:
@@ -242,6 +242,7 @@ class Fleet:
         before, began = self.meter.cpu(), time.monotonic()
         time.sleep(5)
         self.idle = (self.meter.cpu() - before) / (time.monotonic() - began)
+        self.own_watches = self.meter.read().watches
 
     def remove_slices(self) -> None:
         def empty() -> bool:
@@ -251,7 +252,7 @@ class Fleet:
                 pass  # thousands take longer than the client waits
             return self.watch.count() == 0
         self._until(empty, "removal of the slices", 1)
-        self._until(lambda: self.meter.read().watches <= 1, "end of the watches", 1)
+        self._until(lambda: self.meter.read().watches <= self.own_watches, "end of the watches", 1)
 
 
 def apply_priorities() -> None:

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "host/apiserver/api_server.h"
+#include "host/apiserver/api_session.h"
 #include "host/core/unique_fd.h"
 #include "host/kubelet/clients.h"
 #include "host/model/claim.h"
@@ -27,6 +28,20 @@ class ClaimReader {
   asio::io_context core_;
   SystemClock clock_;
   std::unique_ptr<ApiServer> api_;
+};
+
+// Counts the requests for claims and pods that the API server has had. Its account must be allowed to read /metrics.
+class RequestCounter {
+ public:
+  explicit RequestCounter(const std::filesystem::path& kubeconfig);
+  double count();
+
+ private:
+  Task<Result<std::string>> read_metrics();
+
+  asio::io_context core_;
+  SystemClock clock_;
+  ApiSession session_;
 };
 
 // The minimal durable commit: an append to a file in the same folder and one fsync.
