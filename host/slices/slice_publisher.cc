@@ -17,17 +17,9 @@ using namespace asio::experimental::awaitable_operators;
 // long.
 constexpr Duration kBurstGap = 5ms;
 constexpr int kMaxBurstGaps = 10;
-// Corrections made at once in a row (after a kubelet started, or an operator edited slices). Further ones are slowed
-// down until no slice has been changed by others for kDisputeEnd.
-constexpr int kFreeCorrections = 20;
-constexpr Duration kDisputeEnd = 5min;
 // Publications at once for a module whose devices change all the time; further ones are limited to a few.
 constexpr int kPublicationBurst = 20;
 constexpr Duration kPublicationInterval = 5s;
-// A policy or a webhook may temporarily reject a valid pool, and a later release of the server may accept more.
-constexpr Duration kFirstRejected = 1s, kLongestRejected = 5min;
-// A shorter watch counts as failed, so that a server that ends watches at once is not called in a tight loop.
-constexpr Duration kMinWatchTime = 5s;
 // A starting kubelet updates its Node within a minute.
 constexpr int kLooksAtNewKubelet = 6;
 constexpr Duration kLookPause = 20s;
@@ -46,18 +38,27 @@ SlicePublisher::SlicePublisher(asio::io_context& core, Clock& clock, Cluster& cl
     : clock_(clock),
       cluster_(cluster),
       options_(std::move(options)),
+      wanted_(options_.counters, options_.jitter_seed + 3),
       neighbours_(core, clock, cluster,
                   {.driver = options_.driver,
                    .node_name = options_.node_name,
                    .request_timeout = options_.request_timeout,
                    .jitter_seed = options_.jitter_seed + 3}),
+      mirror_(core, clock, cluster,
+              {.driver = options_.driver,
+               .node_name = options_.node_name,
+               .request_timeout = options_.request_timeout,
+               .jitter_seed = options_.jitter_seed + 1},
+              {.changed = [this](SliceStore::Change change) { handle_foreign_change(change); },
+               .watch_ended = [this] { read_node_again(); },
+               .watch_failed = [this] { handle_watch_failure(); }}),
       writer_(clock, cluster, options_.request_timeout,
               {.deleting =
                    [this](const Slice& slice) {
                      ++status_.deletes;
-                     store_.remove(slice.name);
+                     mirror_.store().remove(slice.name);
                    },
-               .not_deleted = [this](const Slice& slice) { store_.put(slice); },
+               .not_deleted = [this](const Slice& slice) { mirror_.store().put(slice); },
                .updated =
                    [this](const Slice& sent, Slice stored) {
                      ++status_.updates;
@@ -68,40 +69,24 @@ SlicePublisher::SlicePublisher(asio::io_context& core, Clock& clock, Cluster& cl
                      ++status_.creates;
                      store_response(sent, std::move(stored));
                    }}),
+      corrections_(options_.jitter_seed + 2),
       publications_(kPublicationBurst, kPublicationInterval),
       retry_(100ms, 30s, options_.jitter_seed),
-      watch_retry_(100ms, 30s, options_.jitter_seed + 1),
-      correction_pause_(1s, 60s, options_.jitter_seed + 2),
       wake_(core),
-      listed_wake_(core),
-      invalidated_wake_(core),
       wiped_wake_(core),
       stopped_(core) {}
 
 void SlicePublisher::set_pools(Pools pools) {
-  std::map<std::string, Pool> next;
   std::vector<std::string> names;
-  for (auto& [name, content] : pools) {
-    names.push_back(name);
-    Pool& pool = next[name];
-    pool.placement = options_.counters;
-    if (wanted_) {
-      if (const auto old = wanted_->find(name); old != wanted_->end()) {
-        if (old->second.content == content) pool = old->second;
-        pool.placement = old->second.placement;
-      }
-    }
-    pool.content = std::move(content);
-  }
-  wanted_ = std::move(next);
+  for (const auto& [name, content] : pools) names.push_back(name);
+  wanted_.set(std::move(pools));
   neighbours_.set_pools(std::move(names));
-  own_change_ = true;
   ++changes_;
-  schedule_now();
+  publish_anew();
 }
 
 Task<void> SlicePublisher::run() {
-  co_await (reconcile() || watch() || look_at_new_kubelets() || neighbours_.run() || stopped_.wait());
+  co_await (reconcile() || mirror_.watch() || look_at_new_kubelets() || neighbours_.run() || stopped_.wait());
 }
 
 void SlicePublisher::schedule_now() {
@@ -123,7 +108,7 @@ Task<void> SlicePublisher::reconcile() {
       continue;
     }
     // List again, since only the server knows what it stored. An overloaded server stored nothing.
-    if (done.error().code != Code::kResourceExhausted) invalidate_store();
+    if (done.error().code != Code::kResourceExhausted) mirror_.invalidate();
     own_change_ = own_change_ || own_change;
     co_await clock_.sleep_for(retry_.next());
     schedule_now();
@@ -145,13 +130,13 @@ Task<Status> SlicePublisher::reconcile_once() {
     co_return Status{};
   }
   bool own_change = std::exchange(own_change_, false);
-  if (make_views()) co_await let_others_run();
+  if (wanted_.make_views()) co_await let_others_run();
   const Status listed = co_await list_if_needed();
   if (!listed) co_return listed;
   std::map<std::string, SlicePlan> plans = plan();
   if (plans.empty()) co_return Status{};
-  own_change = own_change || is_retry(plans);
-  if (!own_change && clock_.now() < no_correction_before_) {
+  own_change = own_change || wanted_.is_retry(plans);
+  if (!own_change && clock_.now() < corrections_.next()) {
     postpone_correction();
     co_return Status{};
   }
@@ -163,24 +148,18 @@ Task<Status> SlicePublisher::reconcile_once() {
     const Status done = co_await execute(name, std::move(next));
     if (!done) co_return within(done.error(), "pool '{}' of driver '{}'", name, options_.driver);
   }
-  if (!own_change) count_correction();
+  if (!own_change) {
+    ++status_.corrections;
+    corrections_.note_correction(clock_.now());
+  }
   schedule_now();  // checks that nothing is left to write
   co_return Status{};
-}
-
-// Returns whether the plans retry a rejected pool: its slices differ because of the rejection, not because of others.
-bool SlicePublisher::is_retry(const std::map<std::string, SlicePlan>& plans) const {
-  return std::ranges::any_of(plans, [this](const auto& plan) {
-    const auto pool = wanted_->find(plan.first);
-    return pool != wanted_->end() && pool->second.rejections;
-  });
 }
 
 // Executes the plan. If the server rejects it as invalid, only this pool is put aside: the call succeeds, and other
 // pools continue.
 Task<Status> SlicePublisher::execute(std::string pool, SlicePlan plan) {
-  const auto before = wanted_->find(pool);
-  const PoolContentPtr content = before == wanted_->end() ? nullptr : before->second.content;
+  const PoolContentPtr content = wanted_.content(pool);
   log(LogLevel::kInfo, "publishing slices",
       {{"driver", options_.driver},
        {"pool", pool},
@@ -190,25 +169,19 @@ Task<Status> SlicePublisher::execute(std::string pool, SlicePlan plan) {
   const Status done = co_await writer_.execute(std::move(plan));
   if (done || done.error().code != Code::kInvalidArgument) co_return done;
   // If the devices have changed meanwhile, the rejection does not apply to the new ones.
-  const auto after = wanted_->find(pool);
-  if (after == wanted_->end()) co_return done;
-  if (after->second.content != content) co_return Status{};
-  reject(pool, after->second, done.error());
+  if (!wanted_.contains(pool)) co_return done;
+  if (wanted_.content(pool) == content) reject(pool, done.error());
   co_return Status{};
 }
 
 // Reads the stored slices and the Node that owns them, unless they are known.
 Task<Status> SlicePublisher::list_if_needed() {
-  if (!listed_) {
-    auto list =
-        co_await cluster_.list_slices(options_.driver, options_.node_name, clock_.now() + options_.request_timeout);
-    if (!list) co_return within(list.error(), "cannot list the slices of driver '{}'", options_.driver);
-    for (const Slice& slice : list->slices) learn_gates(slice, slice);  // stored counters prove that their gate is on
-    store_.replace(std::move(list->slices));
-    version_ = std::move(list->resource_version);
-    listed_ = true;
+  if (!mirror_.listed()) {
+    const Status listed = co_await mirror_.list();
+    if (!listed) co_return listed;
+    for (const auto& [pool, slices] : mirror_.store().by_pool())
+      for (const Slice* slice : slices) learn_gates(*slice, *slice);  // stored counters prove that their gate is on
     node_uid_.clear();
-    listed_wake_.wake();
   }
   if (node_uid_.empty()) {
     auto node = co_await cluster_.get_node(options_.node_name, clock_.now() + options_.request_timeout);
@@ -216,58 +189,22 @@ Task<Status> SlicePublisher::list_if_needed() {
     node_uid_ = std::move(node->uid);
     status_.node_runtime = std::move(node->runtime);
     const bool skips = std::ranges::find(node->declared_features, kSkips) != node->declared_features.end();
-    if (std::exchange(gates_.kubelet_skips, skips) != skips) reset_views();
+    if (wanted_.change_gates([&](FeatureGates& gates) { gates.kubelet_skips = skips; })) publish_anew();
   }
   co_return Status{};
 }
 
-// Returns false if no view was out of date.
-bool SlicePublisher::make_views() {
-  bool made = false;
-  for (auto& [name, pool] : *wanted_) {
-    if (pool.view || !pool.content) continue;
-    pool.view = view_pool(pool.content, pool.placement, gates_);
-    made = true;
-  }
-  return made;
-}
-
 // Returns the plans of the pools that need writes, by pool.
 std::map<std::string, SlicePlan> SlicePublisher::plan() {
-  make_views();  // the list may have shown which fields the server keeps
-  std::map<std::string, SlicePlan> plans;
-  auto stored = store_.by_pool();
   const SliceOwner owner{options_.driver, options_.node_name, node_uid_};
-  status_.pools.clear();
-  status_.disabled_gates = gates_.off();
-  for (auto& [name, pool] : *wanted_) {
-    if (!pool.content) {
-      stored.erase(name);
-      continue;
-    }
-    SlicePlan plan = plan_slices(owner, name, *pool.view, stored[name]);
-    const auto generation = plan.generation;
-    const auto slices = plan.slices;
-    if (plan.empty()) {
-      pool.rejected_until = Instant::min();
-      pool.rejections.reset();
-      pool.rejection.clear();
-    } else if (clock_.now() < pool.rejected_until) {
-      due_ = std::min(due_, pool.rejected_until);
-    } else {
-      plans[name] = std::move(plan);
-    }
-    status_.pools[name] = {generation, slices, pool.view->devices.size(), pool.view->withheld, pool.rejection};
-    stored.erase(name);
-  }
-  for (const auto& [name, slices] : stored)
-    for (const Slice* slice : slices) plans[name].deletes.push_back(*slice);
-  return plans;
+  WantedPools::Plans plans = wanted_.plan(owner, mirror_.store().by_pool(), clock_.now());
+  status_.pools = std::move(plans.pools);
+  status_.disabled_gates = wanted_.gates().off();
+  due_ = std::min(due_, plans.retry);
+  return std::move(plans.needed);
 }
 
-void SlicePublisher::handle_event(SliceEvent event) {
-  const SliceStore::Change change = store_.apply(std::move(event));
-  if (change == SliceStore::Change::kNone) return;
+void SlicePublisher::handle_foreign_change(SliceStore::Change change) {
   if (change == SliceStore::Change::kDeleted) {
     ++foreign_deletes_;
     node_uid_.clear();  // maybe the Node was replaced, and the garbage collector deletes the slices of the old one
@@ -281,50 +218,35 @@ void SlicePublisher::store_response(const Slice& sent, Slice stored) {
   const bool same = is_same_content(sent, stored);
   if (same) share_attributes(sent, stored);
   if (same || own_change_) {
-    store_.put(std::move(stored));
+    mirror_.store().put(std::move(stored));
     return;
   }
   log_limited(LogLevel::kWarn, "slice-altered/" + options_.driver,
               "the cluster stored a slice that differs from what was sent; an admission webhook may change it",
               {{"driver", options_.driver}, {"slice", stored.name}});
-  store_.put_altered(sent, std::move(stored));
+  mirror_.store().put_altered(sent, std::move(stored));
 }
 
 void SlicePublisher::learn_gates(const Slice& sent, const Slice& stored) {
-  const FeatureGates before = gates_;
-  gates_.learn(sent, stored);
-  if (gates_ != before) reset_views();
+  if (wanted_.change_gates([&](FeatureGates& gates) { gates.learn(sent, stored); })) publish_anew();
 }
 
-// Resets the views: the feature gates decide what can be published.
-void SlicePublisher::reset_views() {
-  for (auto& [name, pool] : *wanted_) pool.view.reset();
+// The differences from the stored slices are no longer those that other clients made.
+void SlicePublisher::publish_anew() {
   own_change_ = true;
   schedule_now();
 }
 
-void SlicePublisher::reject(const std::string& name, Pool& pool, const Error& error) {
-  if (pool.view && gates_.suspect(*pool.view)) return reset_views();
-  if (pool.view && !pool.view->counters.empty() && !pool.tried_both_placements) {
-    // The server's release decides whether counters are stored beside their consumers.
-    const bool separate = pool.placement == CounterPlacement::kSeparate;
-    pool.placement = separate ? CounterPlacement::kCombined : CounterPlacement::kSeparate;
-    pool.tried_both_placements = true;
-    pool.view.reset();
-    own_change_ = true;
-    return;
-  }
-  pool.tried_both_placements = false;
-  if (gates_.absolve()) reset_views();
-  if (!pool.rejections) pool.rejections.emplace(kFirstRejected, kLongestRejected, options_.jitter_seed + 3);
-  pool.rejected_until = clock_.now() + pool.rejections->next();
-  status_.last_error = fmt::format("the API server refuses pool '{}', which is tried again: {}", name, error.message);
-  if (std::exchange(pool.rejection, error.message) != error.message)
-    log(LogLevel::kError, status_.last_error, {{"driver", options_.driver}});
+void SlicePublisher::reject(const std::string& pool, const Error& error) {
+  const WantedPools::Refusal refusal = wanted_.reject(pool, error.message, clock_.now());
+  if (refusal.other_form) publish_anew();
+  if (!refusal.put_aside) return;
+  status_.last_error = fmt::format("the API server refuses pool '{}', which is tried again: {}", pool, error.message);
+  if (refusal.is_new) log(LogLevel::kError, status_.last_error, {{"driver", options_.driver}});
 }
 
 void SlicePublisher::postpone_correction() {
-  due_ = no_correction_before_;
+  due_ = corrections_.next();
   status_.last_error = fmt::format(
       "another client keeps changing the slices of driver '{}' on node '{}'; corrections are slowed down, check for a "
       "second publisher",
@@ -339,17 +261,6 @@ void SlicePublisher::postpone_publication() {
               {{"driver", options_.driver}, {"changes", changes_}});
 }
 
-void SlicePublisher::count_correction() {
-  const Instant now = clock_.now();
-  if (now - kDisputeEnd > last_correction_) {
-    corrections_in_a_row_ = 0;
-    correction_pause_.reset();
-  }
-  last_correction_ = now;
-  ++status_.corrections;
-  if (++corrections_in_a_row_ > kFreeCorrections) no_correction_before_ = now + correction_pause_.next();
-}
-
 void SlicePublisher::report(const Status& done) {
   if (!done) {
     ++status_.failures;
@@ -357,7 +268,7 @@ void SlicePublisher::report(const Status& done) {
     log_limited(LogLevel::kWarn, "slices-failed/" + options_.driver, done.error().message);
   } else if (due_ == Instant::max()) {
     report_gates();
-    status_.in_sync = std::ranges::all_of(*wanted_, [](const auto& pool) { return pool.second.content != nullptr; });
+    status_.in_sync = wanted_.all_known();
     status_.last_error.clear();
     status_.last_success = clock_.wall();
   }
@@ -365,31 +276,10 @@ void SlicePublisher::report(const Status& done) {
 
 // Reports disabled gates once everything else is published.
 void SlicePublisher::report_gates() {
-  for (const std::string& gate : gates_.off())
+  for (const std::string& gate : wanted_.gates().off())
     if (reported_gates_.insert(gate).second)
       log(LogLevel::kWarn, "the cluster does not take all fields of devices; enable its feature gate to publish them",
           {{"gate", gate}, {"driver", options_.driver}});
-}
-
-Task<void> SlicePublisher::watch() {
-  const std::function<void(SliceEvent)> on_event = [this](SliceEvent event) { handle_event(std::move(event)); };
-  while (true) {
-    while (!listed_) co_await listed_wake_.wait();
-    const Instant began = clock_.now();
-    watching_ = true;
-    const auto end = co_await (cluster_.watch_slices(options_.driver, options_.node_name, version_, on_event) ||
-                               invalidated_wake_.wait());
-    watching_ = false;
-    if (end.index() == 1) continue;
-    const Status& status = std::get<0>(end);
-    if (status && clock_.now() - began >= kMinWatchTime) {
-      watch_retry_.reset();
-      read_node_again();
-      continue;
-    }
-    if (!status) handle_watch_failure(status.error());
-    co_await clock_.sleep_for(watch_retry_.next());
-  }
 }
 
 // A kubelet of another release wipes the slices some time before its Node shows its features.
@@ -405,33 +295,15 @@ Task<void> SlicePublisher::look_at_new_kubelets() {
 
 // Reads the Node again if its features matter.
 void SlicePublisher::read_node_again() {
-  const auto skips = [](const auto& pool) { return pool.second.content && pool.second.content->no_prepare; };
-  if (!wanted_ || std::ranges::none_of(*wanted_, skips)) return;
+  if (!wanted_.skip_calls()) return;
   node_uid_.clear();
   schedule_now();
 }
 
-// Makes the next reconciliation list again. The watch ends before that, since its events may be newer than the list; it
-// continues from the list.
-void SlicePublisher::invalidate_store() {
-  listed_ = false;
-  if (watching_) invalidated_wake_.wake();
-}
-
-void SlicePublisher::handle_watch_failure(const Error& error) {
-  // An expired version is normal and only needs a new list; a cancelled watch was stopped.
-  if (error.code != Code::kOutOfRange && error.code != Code::kCancelled)
-    log_limited(LogLevel::kWarn, "slices-watch/" + options_.driver, "cannot watch slices: " + error.message,
-                {{"driver", options_.driver}});
-  // After an interruption the watch continues from its last version, and an overloaded server needs no more work.
-  if (error.code != Code::kUnavailable && error.code != Code::kResourceExhausted) {
-    invalidate_store();
-    schedule_now();
-  }
+void SlicePublisher::handle_watch_failure() {
+  if (!mirror_.listed()) schedule_now();
   // The server may have been upgraded or have other gates.
-  const FeatureGates before = gates_;
-  gates_.forget_off();
-  if (gates_ != before) reset_views();
+  if (wanted_.change_gates([](FeatureGates& gates) { gates.forget_off(); })) publish_anew();
 }
 
 }  // namespace cardcage

@@ -18,21 +18,15 @@
 #include "host/core/rate_limit.h"
 #include "host/core/wakeup.h"
 #include "host/model/cluster.h"
+#include "host/slices/correction_pace.h"
 #include "host/slices/pool_neighbours.h"
-#include "host/slices/slice_plan.h"
-#include "host/slices/slice_store.h"
-#include "host/slices/slice_view.h"
+#include "host/slices/slice_mirror.h"
 #include "host/slices/slice_writer.h"
+#include "host/slices/wanted_pools.h"
 
 namespace cardcage {
 
 // Status reports for people.
-struct PoolStatus {
-  std::int64_t generation = 0;
-  std::size_t slices = 0, devices = 0;
-  std::vector<WithheldDevice> withheld;
-  std::string rejection;  // why the API server refused the pool; empty = not refused
-};
 struct PublisherStatus {
   bool in_sync = false;  // the API server holds exactly the wanted slices, and no pool is null
   std::map<std::string, PoolStatus> pools;
@@ -56,7 +50,7 @@ struct PublisherOptions {
 // [core] Must outlive run().
 class SlicePublisher {
  public:
-  using Pools = std::map<std::string, PoolContentPtr>;
+  using Pools = WantedPools::Contents;
 
   SlicePublisher(asio::io_context& core, Clock& clock, Cluster& cluster, PublisherOptions options);
 
@@ -72,38 +66,23 @@ class SlicePublisher {
   const std::map<std::string, std::string>& shared_pools() const { return neighbours_.found(); }
 
  private:
-  struct Pool {
-    PoolContentPtr content;
-    std::shared_ptr<const PoolView> view;
-    CounterPlacement placement = CounterPlacement::kSeparate;
-    bool tried_both_placements = false;
-    Instant rejected_until = Instant::min();
-    std::optional<Backoff> rejections;  // pauses between retries
-    std::string rejection;
-  };
-
   Task<void> reconcile();
   Task<Status> reconcile_once();
   Task<void> wait_for_end_of_burst();
   Task<Status> list_if_needed();
-  bool make_views();
   std::map<std::string, SlicePlan> plan();
-  bool is_retry(const std::map<std::string, SlicePlan>& plans) const;
   Task<Status> execute(std::string pool, SlicePlan plan);
-  Task<void> watch();
   Task<void> look_at_new_kubelets();
 
-  void handle_event(SliceEvent event);
-  void handle_watch_failure(const Error& error);
+  void handle_foreign_change(SliceStore::Change change);
+  void handle_watch_failure();
   void read_node_again();
-  void invalidate_store();
   void store_response(const Slice& sent, Slice stored);
   void learn_gates(const Slice& sent, const Slice& stored);
-  void reset_views();
-  void reject(const std::string& name, Pool& pool, const Error& error);
+  void publish_anew();
+  void reject(const std::string& pool, const Error& error);
   void postpone_correction();
   void postpone_publication();
-  void count_correction();
   void report(const Status& done);
   void report_gates();
   void schedule_now();
@@ -112,26 +91,22 @@ class SlicePublisher {
   Cluster& cluster_;
   const PublisherOptions options_;
 
-  std::optional<std::map<std::string, Pool>> wanted_;
-  FeatureGates gates_;
+  WantedPools wanted_;
   std::set<std::string> reported_gates_;
   std::string node_uid_;
 
   PoolNeighbours neighbours_;
-  SliceStore store_;
+  SliceMirror mirror_;
   SliceWriter writer_;
-  bool listed_ = false, watching_ = false;
-  std::string version_;  // the store includes every event up to this version
 
   Instant due_ = Instant::max();  // time of the next reconciliation
   bool own_change_ = false;       // a change other than of the stored slices since the last reconciliation
   std::uint64_t foreign_deletes_ = 0;
-  int corrections_in_a_row_ = 0;
-  Instant last_correction_ = Instant::min(), no_correction_before_ = Instant::min();
+  CorrectionPace corrections_;
   RateLimit publications_;     // limits publications of own changes
   std::uint64_t changes_ = 0;  // changes of the wanted pools since the last publication
-  Backoff retry_, watch_retry_, correction_pause_;
-  Wakeup wake_, listed_wake_, invalidated_wake_, wiped_wake_, stopped_;
+  Backoff retry_;
+  Wakeup wake_, wiped_wake_, stopped_;
   PublisherStatus status_;
 };
 

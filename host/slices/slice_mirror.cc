@@ -1,0 +1,79 @@
+#include "host/slices/slice_mirror.h"
+
+#include <boost/asio/experimental/awaitable_operators.hpp>
+
+#include <utility>
+
+#include "host/core/log.h"
+
+namespace cardcage {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A shorter watch counts as failed, so that a server that ends watches at once is not called in a tight loop.
+constexpr Duration kMinWatchTime = 5s;
+
+}  // namespace
+
+SliceMirror::SliceMirror(asio::io_context& core, Clock& clock, Cluster& cluster, Options options, Listener listener)
+    : clock_(clock),
+      cluster_(cluster),
+      options_(std::move(options)),
+      listener_(std::move(listener)),
+      retry_(100ms, 30s, options_.jitter_seed),
+      listed_wake_(core),
+      invalidated_wake_(core) {}
+
+Task<Status> SliceMirror::list() {
+  auto list =
+      co_await cluster_.list_slices(options_.driver, options_.node_name, clock_.now() + options_.request_timeout);
+  if (!list) co_return within(list.error(), "cannot list the slices of driver '{}'", options_.driver);
+  store_.replace(std::move(list->slices));
+  version_ = std::move(list->resource_version);
+  listed_ = true;
+  listed_wake_.wake();
+  co_return Status{};
+}
+
+void SliceMirror::invalidate() {
+  listed_ = false;
+  if (watching_) invalidated_wake_.wake();
+}
+
+Task<void> SliceMirror::watch() {
+  using namespace asio::experimental::awaitable_operators;
+  const std::function<void(SliceEvent)> on_event = [this](SliceEvent event) {
+    const SliceStore::Change change = store_.apply(std::move(event));
+    if (change != SliceStore::Change::kNone) listener_.changed(change);
+  };
+  while (true) {
+    while (!listed_) co_await listed_wake_.wait();
+    const Instant began = clock_.now();
+    watching_ = true;
+    const auto end = co_await (cluster_.watch_slices(options_.driver, options_.node_name, version_, on_event) ||
+                               invalidated_wake_.wait());
+    watching_ = false;
+    if (end.index() == 1) continue;
+    const Status& status = std::get<0>(end);
+    if (status && clock_.now() - began >= kMinWatchTime) {
+      retry_.reset();
+      listener_.watch_ended();
+      continue;
+    }
+    if (!status) fail_watch(status.error());
+    co_await clock_.sleep_for(retry_.next());
+  }
+}
+
+void SliceMirror::fail_watch(const Error& error) {
+  // An expired version is normal and only needs a new list; a cancelled watch was stopped.
+  if (error.code != Code::kOutOfRange && error.code != Code::kCancelled)
+    log_limited(LogLevel::kWarn, "slices-watch/" + options_.driver, "cannot watch slices: " + error.message,
+                {{"driver", options_.driver}});
+  // After an interruption the watch continues from its last version, and an overloaded server needs no more work.
+  if (error.code != Code::kUnavailable && error.code != Code::kResourceExhausted) invalidate();
+  listener_.watch_failed();
+}
+
+}  // namespace cardcage
