@@ -263,7 +263,7 @@ Supervisors::Environment Daemon::supervisors_environment() {
                          }},
           .quiesced = *quiesced_,
           .health = ledger_->health(),
-          .listener = {[this](const Supervisor& supervisor) { changed(supervisor); },
+          .listener = {[this](const Supervisor& supervisor, SupervisorEvent event) { changed(supervisor, event); },
                        [this](const std::string& module) { return live_claims(*ledger_, table_, module); }, fault_,
                        &events_,
                        [this](const std::string& module, const std::string& device) {
@@ -391,21 +391,25 @@ Task<void> Daemon::reconcile_pods() {
 void Daemon::partition_changed(const std::string& module) {
   for (const Supervisor* supervisor : supervisors_->all()) {
     if (supervisor->config().name != module) continue;
-    drivers_->refresh(*supervisor);
-    resources_->refresh(*supervisor);
+    drivers_->refresh(*supervisor, SupervisorEvent::kHealth);
+    resources_->refresh(*supervisor, SupervisorEvent::kHealth);
   }
   changes_.note({Section::kDevices});
 }
 
-void Daemon::changed(const Supervisor& supervisor) {
+void Daemon::changed(const Supervisor& supervisor, SupervisorEvent event) {
   if (modules_end_) return;
-  table_.refresh(supervisor);
-  listen_to_runtime(supervisor);
-  drivers_->refresh(supervisor);
-  resources_->refresh(supervisor);
-  if (!supervisor.draining().empty() || resources_->untidy()) tidy_.wake();
-  if (!resources_->all().empty() || wants_claim_users(*supervisors_, *ledger_)) pods_wanted_.wake();
-  update_labels();
+  if (is_of_module(event)) {
+    table_.refresh(supervisor);
+    listen_to_runtime(supervisor);
+  }
+  drivers_->refresh(supervisor, event);
+  resources_->refresh(supervisor, event);
+  if (is_of_module(event)) {
+    if (!supervisor.draining().empty() || resources_->untidy()) tidy_.wake();
+    if (!resources_->all().empty() || wants_claim_users(*supervisors_, *ledger_)) pods_wanted_.wake();
+  }
+  if (is_of_module(event) || event == SupervisorEvent::kLabels) update_labels();
   changes_.note({Section::kModules, Section::kDevices});
 }
 

@@ -75,7 +75,7 @@ class Daemon final : private ClaimHost {
   void serve(const ConfigPlan& plan);
   Task<void> tidy();
   Task<void> reload_on_signal();
-  void changed(const Supervisor& supervisor);
+  void changed(const Supervisor& supervisor, SupervisorEvent event);
   void note(const HealthEvent& event);
   std::vector<std::string> problems() const;
   void update_labels();

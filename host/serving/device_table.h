@@ -1,7 +1,7 @@
-// Maps devices to driver or resource names: the snapshots of all modules, seen through [[module.serve]].
+// Maps devices to driver or resource names: the snapshots of all modules, seen through [[module.serve]]. ListedModule
+// has the devices that exist, NameIndex those that are served; the supervisors tell which modules run.
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -13,32 +13,15 @@
 
 #include "host/claim/device_directory.h"
 #include "host/dra/health_board.h"
+#include "host/serving/name_index.h"
 #include "host/slices/slice_publisher.h"
-#include "host/supervision/supervisor.h"
 
 namespace cardcage {
-
-// An entry of the table. It reads the state of its module from the supervisor, and ends with the next snapshot.
-struct ServedDevice {
-  const Supervisor* supervisor = nullptr;
-  Device device;  // includes attributes from sysfs
-  ServedName
-      served;        // from the rule that matches the device; empty = no rule matches, or it has no name for the device
-  std::string pool;  // empty for a resource
-  bool offered() const { return !served.name.empty() && supervisor->draining().empty(); }
-};
-
-// Converts the device to the form that a claim holds, to look up its holders.
-HeldDevice held_device(const ServedDevice& served);
 
 // [core] The supervisors outlive the table.
 class DeviceTable final : public DeviceDirectory {
  public:
-  DeviceTable(asio::io_context& core, Clock& clock, const NodeConfig& node)
-      : core_(core), clock_(clock), node_name_(node.name), sysfs_(node.roots.sysfs), numa_(node.numa_attribute) {}
-
-  // Limits the names that one pattern may give: each has a socket, and modules choose them.
-  static constexpr std::size_t kMaxNames = 64;
+  DeviceTable(asio::io_context& core, Clock& clock, const NodeConfig& node) : core_(core), clock_(clock), node_(node) {}
 
   // Sets the modules. If two of them offer the same device name in one pool, or give the same name to a resource, the
   // first one serves it. Call it again when the modules or their rules have changed, or when a module begins or ends to
@@ -51,7 +34,7 @@ class DeviceTable final : public DeviceDirectory {
 
   // All devices by module, then by device id.
   std::vector<const ServedDevice*> devices() const;
-  // The devices offered under the name. Modules that drain offer none.
+  // The devices offered under the name, by pool and name. Modules that drain offer none.
   std::vector<const ServedDevice*> devices(const ServedName& name) const;
   // Returns the names that the rule of the module gives. A pattern gives those that devices have, or have had since it
   // became a rule of the module.
@@ -62,12 +45,12 @@ class DeviceTable final : public DeviceDirectory {
   const ServedDevice* find_id(const ServedName& name, std::string_view device_id) const;
   // Returns true if a module offers a device of this name, or offered it and drains.
   bool has(const ServedName& name, const std::string& pool, const std::string& device) const {
-    return index_of(name).names.contains({pool, device});
+    return index_.of(name).names.contains({pool, device});
   }
   // Finds a module by its name in the configuration; null if there is none.
   const Supervisor* supervisor_of(const std::string& module) const;
   // Returns the first module that serves the name (a resource has only one); null if none does.
-  const Supervisor* supervisor(const ServedName& name) const;
+  const Supervisor* supervisor(const ServedName& name) const { return first_that_serves(modules_, name); }
   // Returns the pools to publish, by name. An unhealthy device is tainted if its module advises so.
   SlicePublisher::Pools pools(const ServedName& name) const;
   // Returns the health of all listed devices, also of a module that drains, because pods may still have them.
@@ -90,51 +73,17 @@ class DeviceTable final : public DeviceDirectory {
   Task<void> returned(std::string module, Instant deadline) const override;
 
  private:
-  struct Entry {
-    const Supervisor* supervisor;
-    SnapshotPtr snapshot;
-    std::vector<ServedDevice> devices;
-    using Names = std::map<std::string, std::set<std::string>>;  // by pattern
-    Names given;
-    Names expected;  // known from an earlier daemon, until a device has them
-  };
-  // The devices served under one name. The texts point into the devices.
-  struct Index {
-    const Supervisor* supervisor = nullptr;  // the first module that serves the name
-    std::map<std::pair<std::string_view, std::string_view>, const ServedDevice*> names;  // by pool and device name
-    std::map<std::string_view, const ServedDevice*> ids;                                 // unique in a resource
-  };
-  static bool gives(const Entry& entry, const ServeConfig& rule, const ServedName& name);
-  static bool serves(const Entry& entry, const ServedName& name);
-  static bool offers(const Entry& entry, const ServedName& name);
-  // Returns an empty index for a name that is not served.
-  const Index& index_of(const ServedName& name) const;
-  std::vector<const ServedDevice*> all_of(const ServedName& name) const;
+  const ListedModule* find_module(const std::string& name) const;
   Task<void> wait_until(std::function<bool()> done, Instant deadline) const;
-  std::string pool_of(const ServeConfig& rule) const {
-    return rule.api == Api::kDevicePlugin ? "" : rule.pool.empty() ? node_name_ : rule.pool;
-  }
-  static LocatedDevice located(const ServedDevice& served);
-  void take_snapshot(Entry& entry) const;
-  void apply_rules(Entry& entry) const;
-  // Records a new name. Returns an empty name if the rule has none for the device.
-  static ServedName name_from(const ServeConfig& rule, const Device& device, Entry& entry);
-  // Gives the entry these names without devices, as far as a pattern gives them.
-  static void expect(const std::set<std::string>& names, Entry& entry);
+  void end_waits();
   void index();
-  void index(const ServedDevice& served, std::map<std::string_view, const ServedDevice*>& plugin_ids);
-  void tell_waiting();
-  void find_problems();
 
   asio::io_context& core_;
   Clock& clock_;
-  std::string node_name_;
-  std::filesystem::path sysfs_;
-  NumaAttribute numa_;
-  std::vector<Entry> modules_;                                                    // draining ones come last
+  const NodeConfig node_;
+  std::vector<ListedModule> modules_;  // draining ones come last
+  NameIndex index_;
   mutable std::vector<std::pair<std::function<bool()>, OneShot<bool>>> waiting_;  // for a condition of the modules
-  // Includes devices of a draining module, unless another module offers their name.
-  std::map<ServedName, Index> served_;
   std::vector<std::string> problems_;
 };
 

@@ -75,14 +75,19 @@ bool Driver::has_claims() const {
   return first != claims.end() && first->first.driver == name().name;
 }
 
-Instant Driver::refresh() {
-  const DeviceTable& table = context().table;
-  HealthList known = table.health(name());
+Instant Driver::refresh_health() {
+  HealthList known = context().table.health(name());
   HealthList gone = gone_devices();
   // Polls: a claim gives back a device that is gone without an event.
   const Instant next = gone.empty() ? Instant::max() : context().clock.now() + kGoneInterval;
   std::ranges::move(gone, std::back_inserter(known));
   front_->health.set(std::move(known));
+  return next;
+}
+
+Instant Driver::refresh() {
+  const DeviceTable& table = context().table;
+  const Instant next = refresh_health();
   if (has_claims() || table.known(name())) serve();
   if (!binding_) spawn(context().core, make_ready(binding_.emplace(context().core)));
   auto pools = table.pools(name());

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 
 #include "host/binding/binder.h"
 #include "host/claim/claim_preparer.h"
@@ -25,6 +26,8 @@ class Driver final : public Served<DriverServer> {
   // Returns true if no claim is prepared, and no slice is left or the API server has been unreachable for a while.
   bool idle() const override;
   void set_deadlines(const DeadlineConfig& deadlines) override;
+  // Slices have no texts.
+  void refresh_texts() override { std::ignore = refresh_health(); }
 
   // Unprepares the claim as on a call of the kubelet.
   Task<Status> unprepare(ClaimRef claim, TurnCheck check = nullptr);
@@ -44,6 +47,8 @@ class Driver final : public Served<DriverServer> {
   // The slices stay: the kubelet removes them if the driver does not come back.
   Task<void> before_stop() override;
   bool has_claims() const;
+  // Returns the latest time to do so again.
+  Instant refresh_health();
   HealthList gone_devices() const;
   Instant unprepare_deadline() const;
   void publish(SlicePublisher::Pools pools);

@@ -37,7 +37,8 @@ void ServedSet<Item>::configure(const std::set<std::string>& affected) {
 }
 
 template <class Item>
-void ServedSet<Item>::refresh(const Supervisor& supervisor) {
+void ServedSet<Item>::refresh(const Supervisor& supervisor, SupervisorEvent event) {
+  if (event == SupervisorEvent::kLabels) return;
   std::vector<std::set<std::string>> of_rules;
   for (const ServeConfig& rule : supervisor.config().serve)
     if (rule.api == Item::kApi) of_rules.push_back(context_.table.names(supervisor.wanted().name, rule));
@@ -50,7 +51,8 @@ void ServedSet<Item>::refresh(const Supervisor& supervisor) {
   if (supervisor.draining().empty() && (changed || std::ranges::any_of(names, is_new))) configure({});
   // A name that is served only to release claims may have claims of any module.
   for (const auto& [name, item] : items_)
-    if (names.contains(name) || !item->configured()) item->refresh_soon();
+    if (names.contains(name) || !item->configured())
+      event == SupervisorEvent::kHealthText ? item->refresh_texts() : item->refresh_soon();
 }
 
 template <class Item>

@@ -23,9 +23,9 @@ class ServedSet {
   // one per name that only the ledger still knows, so that its claims can be released. Items of `affected`, names and
   // patterns, follow the table.
   void configure(const std::set<std::string>& affected);
-  // Call it when the table has changes of the module. A pattern may give new names: tidy() starts stopped items with
-  // them.
-  void refresh(const Supervisor& supervisor);
+  // Call it after a change of the module, when the table has it. A pattern may give new names: tidy() starts stopped
+  // items with them.
+  void refresh(const Supervisor& supervisor, SupervisorEvent event);
   // Stops items that must stop, and starts those that are configured and not running. Call it again while untidy().
   Task<void> tidy();
   bool untidy() const;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "host/serving/device_table.h"
+#include "host/serving/listed_module.h"
 
 namespace cardcage {
 

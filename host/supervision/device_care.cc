@@ -20,8 +20,8 @@ DeviceCare::DeviceCare(SupervisedModule& module, ModuleDevices& devices)
     : module_(module),
       devices_(devices),
       statements_(devices.statements()),
-      states_told_(module.core, module.clock, kStatePause, [this] { module_.changed(); }),
-      texts_told_(module.core, module.clock, kTextPause, [this] { module_.changed(); }),
+      states_told_(module.core, module.clock, kStatePause, [this] { module_.changed(SupervisorEvent::kHealth); }),
+      texts_told_(module.core, module.clock, kTextPause, [this] { module_.changed(SupervisorEvent::kHealthText); }),
       due_(module.core, module.clock),
       healing_(module.core, module.clock),
       resets_(module.core) {}
@@ -144,7 +144,7 @@ Task<void> DeviceCare::run_reset(DeviceCommand command, Device device, OneShot<S
   }
   log(LogLevel::kInfo, "device is being reset",
       {{"module", module_.name()}, {"device", device.name}, {"by", command.by}, {"reason", command.reason}});
-  module_.changed();
+  module_.changed(SupervisorEvent::kHealth);
   ResetCall reset{device.id};
   const Status outcome = co_await instance->call(std::move(reset), module_.clock.now() + command.limit);
   devices_.set_being_reset("");

@@ -108,7 +108,7 @@ Task<Status> Instances::discover() {
   if (changes.list)
     log_limited(LogLevel::kInfo, module_.name() + "/devices", "device list changed",
                 {{"module", module_.name()}, {"devices", devices_.snapshot()->devices.size()}});
-  if (changes.list || changes.health) module_.changed();
+  if (changes.list || changes.health) module_.changed(SupervisorEvent::kList);
   co_return Status{};
 }
 

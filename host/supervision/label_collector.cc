@@ -24,7 +24,7 @@ Task<void> LabelCollector::collect() {
   known_ |= labels.has_value();
   const bool changed = labels && *labels != labels_;
   if (changed) labels_ = std::move(*labels);
-  if (changed || module_.identity->has(Family::kLabels)) module_.changed();
+  if (changed || module_.identity->has(Family::kLabels)) module_.changed(SupervisorEvent::kLabels);
 }
 
 }  // namespace cardcage

@@ -192,7 +192,7 @@ Task<void> ModuleCommands::execute_for_device() {
   if (!mark) co_return respond(std::unexpected(mark.error()));
   auto executing = verb == ModuleVerb::kQuiesce ? quiesce_device(std::move(*mark)) : resume_device(std::move(*mark));
   Status done = co_await std::move(executing);
-  module_.changed();
+  module_.changed(SupervisorEvent::kHealth);
   respond(std::move(done));
 }
 
@@ -224,7 +224,7 @@ Task<Status> ModuleCommands::quiesce_device(QuiesceMark mark) {
       module_.marks.find(module_.name(), mark.device_id) != nullptr;  // the first operator and reason stay
   if (Status written = repeated ? Status{} : module_.marks.set(module_.name(), mark); !written)
     co_return within(written.error(), "device '{}' is not quiesced: its mark cannot be written", mark.device);
-  module_.changed();
+  module_.changed(SupervisorEvent::kHealth);
   if (!module_.life.usable()) co_return Status{};
   QuiesceDeviceCall quiesce{mark.device_id};
   const Status quiesced = co_await module_.instance->call(std::move(quiesce), pending_->deadline);

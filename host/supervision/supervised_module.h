@@ -21,9 +21,21 @@ namespace cardcage {
 
 class Supervisor;
 
+// The part of a module that has changed. Lists of devices, slices and pages follow only the parts that they show.
+enum class SupervisorEvent : std::uint8_t {
+  kState,       // its state, configuration or reason to drain, and with it the health of all its devices
+  kList,        // a first or different list of devices, or another health in it
+  kHealth,      // the health of devices, or whether claims may get them
+  kHealthText,  // only texts about their health
+  kLabels,      // its node labels were collected
+};
+// Returns true for events after which others may call the module who could not before, or have other devices to use.
+inline bool is_of_module(SupervisorEvent event) {
+  return event == SupervisorEvent::kState || event == SupervisorEvent::kList;
+}
+
 struct SupervisorListener {
-  // A first or different snapshot, the health of a device, or the state of the module.
-  std::function<void(const Supervisor&)> changed;
+  std::function<void(const Supervisor&, SupervisorEvent)> changed;
   // The claims that a module may keep. An instance gets them after its first discover, before other calls.
   std::function<std::vector<ModuleClaim>(const std::string& module)> live_claims;
   FaultHook fault = {};
@@ -61,7 +73,7 @@ struct SupervisedModule {
     last_good_build = life.config().isolation == Isolation::kProcess ? build : nullptr;
     served_id = identity->id;
   }
-  void changed() const { listener.changed(supervisor); }
+  void changed(SupervisorEvent event) const { listener.changed(supervisor, event); }
   std::string holders(const Device& device) const { return listener.holders(supervisor, device); }
 
   asio::io_context& core;

@@ -46,7 +46,7 @@ Supervisor::Supervisor(ModuleConfig config, DeadlineConfig deadlines, Loader loa
               .supervisor = *this,
               .listener = std::move(listener),
               .deadlines = deadlines,
-              .life = Lifecycle(std::move(config), clock, [this] { module_.changed(); })},
+              .life = Lifecycle(std::move(config), clock, [this] { module_.changed(SupervisorEvent::kState); })},
       devices_(module_, records),
       care_(module_, devices_),
       labels_(module_),

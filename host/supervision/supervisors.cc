@@ -24,9 +24,9 @@ Supervisors::Supervisors(Environment environment, std::vector<std::filesystem::p
 
 Supervisor::Listener Supervisors::listener() {
   Supervisor::Listener listener = environment_.listener;
-  listener.changed = [this](const Supervisor& supervisor) {
-    environment_.listener.changed(supervisor);
-    wake_waiters();
+  listener.changed = [this](const Supervisor& supervisor, SupervisorEvent event) {
+    environment_.listener.changed(supervisor, event);
+    if (is_of_module(event)) wake_waiters();
   };
   return listener;
 }

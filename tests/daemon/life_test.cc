@@ -187,13 +187,21 @@ TEST_F(DaemonTest, ADriverKeepsRespondingWhileItsModuleHangs) {
 }
 
 TEST_F(DaemonTest, HealthReachesTheKubelet) {
-  configure("devices = [\"gpu:2\"]\nscript = [\"0s health gpu-1 bad XidError fell off the bus\"]");
+  configure("devices = [\"gpu:2\"]\nscript_file = \"" + script().native() + "\"");
   start_and_register();
-  EXPECT_TRUE(kubelet.wait_for([&] {
-    return kubelet.health(kDriver, "node1", "gpu-1").state == HealthState::kUnhealthy &&
-           kubelet.health(kDriver, "node1", "gpu-0").state == HealthState::kHealthy;
-  }));
+  play("health gpu-1 bad XidError fell off the bus");
+  EXPECT_TRUE(kubelet.wait_for(
+      [&] {
+        return kubelet.health(kDriver, "node1", "gpu-1").state == HealthState::kUnhealthy &&
+               kubelet.health(kDriver, "node1", "gpu-0").state == HealthState::kHealthy;
+      },
+      std::chrono::seconds(30)));
   EXPECT_THAT(kubelet.health(kDriver, "node1", "gpu-1").message, HasSubstr("fell off the bus"));
+  play("health gpu-1 bad XidError fell off the bus twice");
+  EXPECT_TRUE(kubelet.wait_for(
+      [&] { return kubelet.health(kDriver, "node1", "gpu-1").message.find("twice") != std::string::npos; },
+      std::chrono::seconds(30)))
+      << "another text in the same state";
 }
 
 TEST_F(DaemonTest, AGoodCauseOfHealthMasksNoBadOne) {

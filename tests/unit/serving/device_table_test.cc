@@ -164,7 +164,7 @@ class SharedHardwareTest : public DeviceTableTest {
                     clock,
                     marks,
                     records,
-                    {.changed = [](const Supervisor&) {},
+                    {.changed = [](const Supervisor&, SupervisorEvent) {},
                      .live_claims = [](const std::string&) { return std::vector<ModuleClaim>(); }}};
 
  private:

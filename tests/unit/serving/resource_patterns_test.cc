@@ -57,7 +57,7 @@ class ResourcePatternsTest : public SupervisorFixture {
   void look() {
     settle();
     table.refresh(supervisor);
-    resources.refresh(supervisor);
+    resources.refresh(supervisor, SupervisorEvent::kList);
     settle();
   }
   void relist(std::vector<Device> devices) {
@@ -246,7 +246,7 @@ TEST_F(ResourcePatternsTest, AResourceHasOnlyTheDevicesOfTheFirstModule) {
                   clock,
                   marks,
                   records,
-                  {.changed = [](const Supervisor&) {},
+                  {.changed = [](const Supervisor&, SupervisorEvent) {},
                    .live_claims = [](const std::string&) { return std::vector<ModuleClaim>(); },
                    .sources = &sources,
                    .stuck = [](const std::string&, const std::string&) { return std::optional<CauseHealth>(); }}};

@@ -56,6 +56,7 @@ class SupervisorFixture : public CoreFixture {
   std::map<std::string, std::shared_ptr<FakeModule>> other_builds;  // by digest, without that of `module`
   Leftover load_leftover;
   int loads = 0, changes = 0;
+  SupervisorEvent last_change = SupervisorEvent::kState;
   std::map<std::string, CauseHealth> stuck;  // stuck devices, by id
   ScratchFolder folder;
   QuiesceMarks marks{folder / "quiesced", "this boot"};
@@ -77,7 +78,10 @@ class SupervisorFixture : public CoreFixture {
                         clock,
                         marks,
                         records,
-                        {[this](const Supervisor&) { ++changes; },
+                        {[this](const Supervisor&, SupervisorEvent event) {
+                           ++changes;
+                           last_change = event;
+                         },
                          [this](const std::string&) {
                            return std::vector{ModuleClaim{.ref = {"default", "c", "uid-1"}, .module_id = claims_of}};
                          },

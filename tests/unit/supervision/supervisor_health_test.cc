@@ -37,6 +37,7 @@ TEST_F(SupervisorHealthTest, AChangeOfStateIsToldAtOnceAndOthersSoonAfterItToget
     module->events.health(id, Health{.state = HealthState::kUnhealthy});
   settle();
   EXPECT_EQ(changes, before + 1) << "the first change is reported at once";
+  EXPECT_EQ(last_change, SupervisorEvent::kHealth);
   clock.advance(5ms);
   settle();
   EXPECT_EQ(changes, before + 2) << "the others are reported together";
@@ -77,6 +78,7 @@ TEST_F(SupervisorHealthTest, ChangesOfTextAreToldOnceInASecond) {
   clock.advance(1s);
   settle();
   EXPECT_LE(changes, before + 2);
+  EXPECT_EQ(last_change, SupervisorEvent::kHealthText) << "slices need not be compared";
   EXPECT_EQ(supervisor.health(device()).health.message, "99 degrees");
 }
 

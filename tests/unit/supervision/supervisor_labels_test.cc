@@ -33,6 +33,7 @@ TEST_F(SupervisorLabelsTest, LabelsFollowEachDiscover) {
   rescan();
   EXPECT_THAT(supervisor.labels().values, ElementsAre(Pair("example.com/driver", "2")));
   EXPECT_GT(changes, before);
+  EXPECT_EQ(last_change, SupervisorEvent::kLabels);
   EXPECT_EQ(module->count<CollectLabelsCall>(), 2);
 }
 

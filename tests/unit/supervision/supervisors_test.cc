@@ -50,7 +50,8 @@ class SupervisorsTest : public CoreFixture {
                   .load = [this](const ModuleConfig&, const ModuleBuild&, Instant, Leftover&) { return load(); }},
        .quiesced = marks,
        .health = records,
-       .listener = {[](const Supervisor&) {}, [](const std::string&) { return std::vector<ModuleClaim>(); }},
+       .listener = {[](const Supervisor&, SupervisorEvent) {},
+                    [](const std::string&) { return std::vector<ModuleClaim>(); }},
        .arranged = [](const auto&) {},
        .held = [this](const std::string&) { return held; }},
       {folder.path()}};
