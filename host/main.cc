@@ -10,7 +10,7 @@
 #include "host/core/memory.h"
 #include "host/core/parent.h"
 #include "host/core/version.h"
-#include "host/daemon_run.h"
+#include "host/daemon/daemon_run.h"
 #include "host/module/check_modules.h"
 
 namespace {

@@ -4,7 +4,7 @@
 
 #include <csignal>
 
-#include "host/daemon.h"
+#include "host/daemon/daemon.h"
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;  // --config FILE

@@ -12,7 +12,7 @@
 #include <memory>
 #include <sstream>
 
-#include "host/daemon.h"
+#include "host/daemon/daemon.h"
 #include "tests/fakes/proc.h"
 
 namespace {
