@@ -1,7 +1,6 @@
 #include "host/instance/instance.h"
 
 #include <deque>
-#include <exception>
 #include <type_traits>
 
 #include "host/core/clock.h"
@@ -9,9 +8,7 @@
 #include "host/instance/claim_view.h"
 #include "host/instance/declarations.h"
 #include "host/instance/events_view.h"
-#include "host/instance/offered_family.h"
 #include "host/instance/values.h"
-#include "host/model/text_rules.h"
 #include "host/sinks/lent.h"
 
 namespace cardcage {
@@ -22,11 +19,11 @@ static constexpr std::chrono::milliseconds kReplyTime{100};
 Instance::Instance(std::string name, LoadedModule module, ModuleIdentity identity, std::function<void()> news_arrived,
                    Asks::Channel channel)
     : name_(std::move(name)),
-      module_(std::move(module)),
+      functions_(name_, std::move(module)),
       identity_(std::move(identity)),
       asks_(std::move(channel)),
       services_(name_, std::move(news_arrived), asks_, identity_.watch.has_value(), identity_.causes,
-                module_.host_minor()),
+                functions_.module().host_minor()),
       snapshot_(name_, identity_.causes, identity_.has(Family::kBind)),
       edits_(name_, asks_),
       bindings_(name_),
@@ -51,71 +48,36 @@ Result<ModuleReply> Instance::execute(CallContext& context, const ModuleCall& ca
       call);
 }
 
-std::unexpected<Error> Instance::failure(const CallContext& context, Code code, std::string_view why) const {
-  return fail(code, "module '{}' cannot {}: {}", name_, context.what(), why);
-}
-
-Status Instance::to_status(const CallContext& context, cage_status status) const {
-  if (status == CAGE_OK) return {};
-  const std::string text = context.explanation();
-  const auto code = static_cast<Code>(status);
-  if (status < 0 || status > static_cast<cage_status>(Code::kUnauthenticated))
-    return failure(context, Code::kUnknown,
-                   fmt::format("it returned {}, which is not a status{}{}", status, text.empty() ? "" : "; ", text));
-  return failure(context, code, text.empty() ? fmt::format("{}, and {}", to_string(code), kUnexplained) : text);
-}
-
-template <class Function>
-Status Instance::enter(const CallContext& context, Function function) {
-  try {
-    return to_status(context, function());
-  } catch (const std::exception& error) {
-    return failure(context, Code::kInternal,
-                   fmt::format("it threw an exception, none may leave a module [R9]: {}",
-                               printable_lines(error.what(), kMaxExplanation)));
-  } catch (...) {
-    return failure(context, Code::kInternal, "it threw an exception, none may leave a module [R9]");
-  }
-}
-
-template <class Function>
-Status Instance::enter_running(const CallContext& context, Function function) {
-  if (self_ == nullptr) return failure(context, Code::kFailedPrecondition, "it did not start");
-  return enter(context, function);
-}
-
-template <class T, class Function, class... Argument>
-Status Instance::enter_family(const CallContext& context, Function T::* function, const Argument&... arguments) {
-  const T* const family = family_of<T>(module_.table());
-  if (family == nullptr) return to_status(context, CAGE_UNIMPLEMENTED);
-  return enter_running(context, [&] { return (family->*function)(self_, context.table(), arguments...); });
-}
-
 Status Instance::run(CallContext& context, const StartCall& call) {
-  const cage_module& table = module_.table();
+  const cage_module& table = functions_.table();
   const ValuesView options(call.options, name_);
   cage_instance* created = nullptr;
   services_.open(call.roots);
-  auto status =
-      enter(context, [&] { return table.create(context.table(), services_.table(), options.table(), &created); });
+  auto status = functions_.call(
+      context, [&] { return table.create(context.table(), services_.table(), options.table(), &created); });
   if (!status) services_.descriptors().close();
   if (!status) return status;
-  if (created == nullptr) return failure(context, Code::kInternal, "create returned OK and no instance [R13]");
-  self_ = created;
+  if (created == nullptr)
+    return functions_.failure(context, Code::kInternal, "create returned OK and no instance [R13]");
+  functions_.set_self(created);
   if (table.start == nullptr) return {};
-  status = enter(context, [&] { return table.start(self_, context.table()); });
-  if (!status) destroy();
+  status = functions_.call(context, [&] { return table.start(functions_.self(), context.table()); });
+  if (!status) {
+    functions_.destroy();
+    services_.close();
+  }
   return status;
 }
 
 Status Instance::run(CallContext& context, const ConfigureCall& call) {
   const ValuesView options(call.options, name_);
-  return enter_family(context, &cage_configure::configure, options.table());
+  return functions_.call_family(context, &cage_configure::configure, options.table());
 }
 
 Result<SnapshotPtr> Instance::run(CallContext& context, const DiscoverCall&) {
   cage_snapshot* const sink = snapshot_.open();
-  const auto status = enter_running(context, [&] { return module_.table().discover(self_, context.table(), sink); });
+  const auto status = functions_.call_running(
+      context, [&] { return functions_.table().discover(functions_.self(), context.table(), sink); });
   if (!status) {
     snapshot_.abandon();
     return std::unexpected(status.error());
@@ -127,36 +89,38 @@ Result<PreparedEdits> Instance::run(CallContext& context, const PrepareCall& cal
   const ClaimView view(call.claim, &identity_.schemas, name_);
   EditsSink& sink = edits_.take();
   cage_edits* const table = sink.open(context.number(), call.claim.allocations.size());
-  const auto status =
-      enter_running(context, [&] { return module_.table().prepare(self_, context.table(), view.table(), table); });
+  const auto status = functions_.call_running(
+      context, [&] { return functions_.table().prepare(functions_.self(), context.table(), view.table(), table); });
   auto edits = sink.finish();
   edits_.give_back(sink);
   // The sink's error is more specific than the status that the module makes of it.
   if (!edits && (status || context.explanation().empty()))
-    return failure(context, Code::kInternal, "it asks for an invalid edit: " + edits.error().message);
+    return functions_.failure(context, Code::kInternal, "it asks for an invalid edit: " + edits.error().message);
   if (!status) return std::unexpected(status.error());
   if (identity_.no_prepare && !edits->gives_nothing())
-    return failure(context, Code::kInternal,
-                   "it returns edits, and containers miss them wherever the kubelet leaves the call out, as the "
-                   "module's flag CAGE_MODULE_NO_PREPARE allows: clear the flag, or return no edits [R26]");
+    return functions_.failure(
+        context, Code::kInternal,
+        "it returns edits, and containers miss them wherever the kubelet leaves the call out, as the "
+        "module's flag CAGE_MODULE_NO_PREPARE allows: clear the flag, or return no edits [R26]");
   edits->state_version = identity_.state_version;
   return edits;
 }
 
 Status Instance::run(CallContext& context, const UnprepareCall& call) {
   const ClaimView view(call.claim, nullptr, name_);
-  return enter_running(context, [&] { return module_.table().unprepare(self_, context.table(), view.table()); });
+  return functions_.call_running(
+      context, [&] { return functions_.table().unprepare(functions_.self(), context.table(), view.table()); });
 }
 
 Result<BindProgress> Instance::run(CallContext& context, const BindCall& call) {
   const ClaimView view(call.claim, &identity_.schemas, name_);
   BindSink& sink = bindings_.take();
   cage_bind_sink* const table = sink.open(call.claim.allocations.size());
-  const auto status = enter_family(context, &cage_bind::bind, view.table(), table);
+  const auto status = functions_.call_family(context, &cage_bind::bind, view.table(), table);
   auto progress = sink.finish();
   bindings_.give_back(sink);
   if (!progress && (status || context.explanation().empty()))
-    return failure(context, Code::kInternal, "it states an invalid condition: " + progress.error().message);
+    return functions_.failure(context, Code::kInternal, "it states an invalid condition: " + progress.error().message);
   if (!status) return std::unexpected(status.error());
   return progress;
 }
@@ -164,21 +128,22 @@ Result<BindProgress> Instance::run(CallContext& context, const BindCall& call) {
 Status Instance::run(CallContext& context, const AttachCall& call) {
   const ClaimView view(call.claim, &identity_.schemas, name_);
   const cage_pod pod = lent(call.pod);
-  return enter_family(context, &cage_sandbox::attach, view.table(), &pod);
+  return functions_.call_family(context, &cage_sandbox::attach, view.table(), &pod);
 }
 
 Status Instance::run(CallContext& context, const DetachCall& call) {
   const ClaimView view(call.claim, &identity_.schemas, name_);
   const cage_pod pod = lent(call.pod);
-  return enter_family(context, &cage_sandbox::detach, view.table(), &pod);
+  return functions_.call_family(context, &cage_sandbox::detach, view.table(), &pod);
 }
 
 Status Instance::run(CallContext& context, const ReconcileCall& call) {
-  if (family_of<cage_reconcile>(module_.table()) == nullptr) return {};
+  if (family_of<cage_reconcile>(functions_.table()) == nullptr) return {};
   std::deque<ClaimView> views;
   std::vector<const cage_claim*> claims;
   for (const ModuleClaim& claim : call.live) claims.push_back(views.emplace_back(claim, nullptr, name_).table());
-  return enter_family(context, &cage_reconcile::keep, claims.data(), static_cast<std::uint32_t>(claims.size()));
+  return functions_.call_family(context, &cage_reconcile::keep, claims.data(),
+                                static_cast<std::uint32_t>(claims.size()));
 }
 
 Result<std::vector<std::string>> Instance::run(CallContext& context, const ChooseCall& call) {
@@ -189,25 +154,26 @@ Result<std::vector<std::string>> Instance::run(CallContext& context, const Choos
   };
   const std::vector<cage_str> available = borrow(call.available), required = borrow(call.required);
   cage_id_sink* const sink = ids_.open(call.available, call.want);
-  const auto status = enter_family(
+  const auto status = functions_.call_family(
       context, &cage_preferred::choose, available.data(), static_cast<std::uint32_t>(available.size()), required.data(),
       static_cast<std::uint32_t>(required.size()), static_cast<std::uint32_t>(call.want), sink);
   auto chosen = ids_.finish();
   if (!chosen && (status || context.explanation().empty()))
-    return failure(context, Code::kInternal, "its choice is invalid: " + chosen.error().message);
+    return functions_.failure(context, Code::kInternal, "its choice is invalid: " + chosen.error().message);
   if (!status) return std::unexpected(status.error());
   return chosen;
 }
 
 Status Instance::run(CallContext& context, const PreStartCall& call) {
   const ClaimView view(call.claim, nullptr, name_);
-  return enter_family(context, &cage_pre_start::pre_start, view.table());
+  return functions_.call_family(context, &cage_pre_start::pre_start, view.table());
 }
 
 // Always checks the first device, so that a sweep advances.
 Result<std::size_t> Instance::run(CallContext& context, const CheckCall& call) {
-  if (module_.table().check == nullptr) return std::unexpected(to_status(context, CAGE_UNIMPLEMENTED).error());
-  if (self_ == nullptr) return failure(context, Code::kFailedPrecondition, "it did not start");
+  if (functions_.table().check == nullptr)
+    return std::unexpected(functions_.to_status(context, CAGE_UNIMPLEMENTED).error());
+  if (functions_.self() == nullptr) return functions_.failure(context, Code::kFailedPrecondition, "it did not start");
   std::size_t checked = 0;
   Duration longest{0};
   for (const std::string& device : call.device_ids) {
@@ -216,7 +182,8 @@ Result<std::size_t> Instance::run(CallContext& context, const CheckCall& call) {
     const bool fits = context.deadline() == Instant::max() || context.deadline() - begun > longest + kReplyTime;
     if (context.is_cancelled() || (checked > 0 && !fits)) break;
     context.forget_explanation();
-    const Status status = enter(context, [&] { return module_.table().check(self_, context.table(), lent(device)); });
+    const Status status = functions_.call(
+        context, [&] { return functions_.table().check(functions_.self(), context.table(), lent(device)); });
     if (!status)
       log_limited(LogLevel::kWarn, name_ + "/check", "health check failed",
                   {{"module", name_}, {"device", device}, {"error", status.error().message}});
@@ -227,12 +194,12 @@ Result<std::size_t> Instance::run(CallContext& context, const CheckCall& call) {
 }
 
 Status Instance::run(CallContext& context, const ResetCall& call) {
-  return enter_family(context, &cage_reset::reset, lent(call.device_id));
+  return functions_.call_family(context, &cage_reset::reset, lent(call.device_id));
 }
 
 Result<MetricSamplesPtr> Instance::run(CallContext& context, const CollectMetricsCall&) {
   cage_metrics_sink* const sink = metrics_.open();
-  const auto status = enter_family(context, &cage_metrics::collect, sink);
+  const auto status = functions_.call_family(context, &cage_metrics::collect, sink);
   MetricSamples samples = metrics_.finish();
   if (!status) return std::unexpected(status.error());
   return std::make_shared<const MetricSamples>(std::move(samples));
@@ -240,7 +207,7 @@ Result<MetricSamplesPtr> Instance::run(CallContext& context, const CollectMetric
 
 Result<NodeLabels> Instance::run(CallContext& context, const CollectLabelsCall&) {
   cage_label_sink* const sink = labels_.open();
-  const auto status = enter_family(context, &cage_labels::collect, sink);
+  const auto status = functions_.call_family(context, &cage_labels::collect, sink);
   NodeLabels labels = labels_.finish();
   if (!status) return std::unexpected(status.error());
   return labels;
@@ -248,7 +215,7 @@ Result<NodeLabels> Instance::run(CallContext& context, const CollectLabelsCall&)
 
 Result<Catalogue> Instance::run(CallContext& context, const CollectCatalogueCall&) {
   cage_catalogue_sink* const sink = catalogue_.open();
-  const auto status = enter_family(context, &cage_catalogue::collect, sink);
+  const auto status = functions_.call_family(context, &cage_catalogue::collect, sink);
   Catalogue catalogue = catalogue_.finish();
   if (!status) return std::unexpected(status.error());
   return catalogue;
@@ -258,44 +225,37 @@ Result<Catalogue> Instance::run(CallContext& context, const CollectCatalogueCall
 Status Instance::run(CallContext& context, const EventsCall& call) {
   EventsView view(call.batch, services_.descriptors());
   if (view.is_empty()) return {};
-  return enter_family(context, &cage_watch::events, view.list(), view.count(), view.flags());
+  return functions_.call_family(context, &cage_watch::events, view.list(), view.count(), view.flags());
 }
 
 Status Instance::run(CallContext& context, const QuiesceCall&) {
-  if (module_.table().quiesce == nullptr) return to_status(context, CAGE_UNIMPLEMENTED);
-  return enter_running(context, [&] { return module_.table().quiesce(self_, context.table()); });
+  if (functions_.table().quiesce == nullptr) return functions_.to_status(context, CAGE_UNIMPLEMENTED);
+  return functions_.call_running(context,
+                                 [&] { return functions_.table().quiesce(functions_.self(), context.table()); });
 }
 
 Status Instance::run(CallContext& context, const ResumeCall&) {
-  if (module_.table().resume == nullptr) return to_status(context, CAGE_UNIMPLEMENTED);
-  return enter_running(context, [&] { return module_.table().resume(self_, context.table()); });
+  if (functions_.table().resume == nullptr) return functions_.to_status(context, CAGE_UNIMPLEMENTED);
+  return functions_.call_running(context,
+                                 [&] { return functions_.table().resume(functions_.self(), context.table()); });
 }
 
 Status Instance::run(CallContext& context, const QuiesceDeviceCall& call) {
-  return enter_family(context, &cage_quiesce::quiesce, lent(call.device_id));
+  return functions_.call_family(context, &cage_quiesce::quiesce, lent(call.device_id));
 }
 
 Status Instance::run(CallContext& context, const ResumeDeviceCall& call) {
-  return enter_family(context, &cage_quiesce::resume, lent(call.device_id));
+  return functions_.call_family(context, &cage_quiesce::resume, lent(call.device_id));
 }
 
 Status Instance::run(CallContext& context, const StopCall&) {
-  if (self_ == nullptr) return {};
+  if (functions_.self() == nullptr) return {};
   Status status;
-  if (module_.table().stop != nullptr)
-    status = enter(context, [&] { return module_.table().stop(self_, context.table()); });
-  destroy();
-  return status;
-}
-
-void Instance::destroy() {
-  try {
-    module_.table().destroy(std::exchange(self_, nullptr));
-  } catch (...) {
-    log(LogLevel::kError, "module's destroy threw an exception; none may leave a module",
-        {{"module", name_}, {"rule", "R9"}});
-  }
+  if (functions_.table().stop != nullptr)
+    status = functions_.call(context, [&] { return functions_.table().stop(functions_.self(), context.table()); });
+  functions_.destroy();
   services_.close();
+  return status;
 }
 
 }  // namespace cardcage

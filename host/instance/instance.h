@@ -7,12 +7,10 @@
 
 #include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "host/instance/call_context.h"
 #include "host/instance/host_services.h"
-#include "host/loader/loader.h"
+#include "host/instance/module_functions.h"
 #include "host/model/module_call.h"
 #include "host/sinks/asks.h"
 #include "host/sinks/bind_sink.h"
@@ -25,9 +23,6 @@
 #include "host/sinks/snapshot_sink.h"
 
 namespace cardcage {
-
-// The end of the error for a call that fails without an explanation [R4].
-constexpr std::string_view kUnexplained = "the module does not explain it";
 
 class Instance {
  public:
@@ -68,21 +63,8 @@ class Instance {
   Status run(CallContext& context, const ResumeDeviceCall& call);
   Status run(CallContext& context, const StopCall& call);
 
-  // Calls one function of the module. No exception leaves it [R9], and any number it returns becomes a Status.
-  template <class Function>
-  Status enter(const CallContext& context, Function function);
-  // Like enter(), for functions that need a created instance.
-  template <class Function>
-  Status enter_running(const CallContext& context, Function function);
-  // Like enter_running(), for a function of an optional family; fails with kUnimplemented if the module lacks it.
-  template <class T, class Function, class... Argument>
-  Status enter_family(const CallContext& context, Function T::* function, const Argument&... arguments);
-  Status to_status(const CallContext& context, cage_status status) const;
-  std::unexpected<Error> failure(const CallContext& context, Code code, std::string_view why) const;
-  void destroy();
-
   std::string name_;
-  LoadedModule module_;
+  ModuleFunctions functions_;
   ModuleIdentity identity_;
   Asks asks_;
   HostServices services_;
@@ -93,7 +75,6 @@ class Instance {
   MetricsSink metrics_;
   LabelSink labels_;
   CatalogueSink catalogue_;
-  cage_instance* self_ = nullptr;
 };
 
 }  // namespace cardcage
