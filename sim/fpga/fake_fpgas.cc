@@ -76,14 +76,14 @@ void FakeFpgas::set_port_errors(const std::string& address, unsigned port, std::
   const std::lock_guard lock(mutex_);
   port_at(address, port).errors = errors;
   tree_.reset();
-  if (errors != 0) signal({address, port});
+  if (errors != 0) open_.signal({address, port});
 }
 
 void FakeFpgas::set_fatal_errors(const std::string& address, std::uint64_t errors) {
   const std::lock_guard lock(mutex_);
   card_at(address).dfl.value().errors.catfatal = errors;
   tree_.reset();
-  if (errors != 0) signal({address, std::nullopt});
+  if (errors != 0) open_.signal({address, std::nullopt});
 }
 
 void FakeFpgas::set_afu_id(const std::string& address, unsigned port, const std::string& afu_id) {
@@ -118,7 +118,7 @@ void FakeFpgas::remove_card(const std::string& address) {
   card_at(address);
   machine_.remove(address);
   tree_.reset();
-  std::erase_if(jobs_, [&](const Job& job) {
+  std::erase_if(programming_.jobs, [&](const Job& job) {
     if (job.address != address) return false;
     server_->reply(job.request, {ENODEV, ""});
     return true;
@@ -142,8 +142,8 @@ unsigned FakeFpgas::open_count(const fs::path& node) const {
   const Entry* entry = now.find("dev/" + node.filename().native());
   if (entry == nullptr || entry->card == nullptr) return 0;
   const auto found =
-      uses_.find({entry->card->address, entry->port == nullptr ? std::nullopt : std::optional(entry->port->id)});
-  return found == uses_.end() ? 0 : found->second.count;
+      open_.uses.find({entry->card->address, entry->port == nullptr ? std::nullopt : std::optional(entry->port->id)});
+  return found == open_.uses.end() ? 0 : found->second.count;
 }
 
 std::vector<FakeFpgas::Access> FakeFpgas::accesses() const {
@@ -218,8 +218,8 @@ FakeFpgas::Answer FakeFpgas::open(const Request& request, const std::string& pat
     record(request.caller, "open " + fs::path(path).filename().native());
     if (entry->function.empty()) return Reply{};
     const NodeKey group{entry->function, std::nullopt};
-    const int error = begin_use(group, true);  // only one process can open a group
-    if (error == 0) handles_[request.handle] = group;
+    const int error = open_.begin_use(group, true, options_.single_open);  // only one process can open a group
+    if (error == 0) open_.handles[request.handle] = group;
     return Reply{error, ""};
   }
   if (entry->port != nullptr && entry->port->lacks_driver) return Reply{ENXIO, ""};
@@ -227,16 +227,16 @@ FakeFpgas::Answer FakeFpgas::open(const Request& request, const std::string& pat
   const bool exclusive = (open_flags_of(request.caller).value_or(flags) & O_EXCL) != 0;
   record(request.caller, fmt::format("open {}{}", fs::path(path).filename().native(), exclusive ? " O_EXCL" : ""));
   const auto run = [this, request, key, exclusive]() -> Answer {
-    const int error = begin_use(key, exclusive);
-    if (error == 0) handles_[request.handle] = key;
+    const int error = open_.begin_use(key, exclusive, options_.single_open);
+    if (error == 0) open_.handles[request.handle] = key;
     return Reply{error, ""};
   };
   return key.port ? run() : with_fme_lock(request, key.address, run);
 }
 
-int FakeFpgas::begin_use(const NodeKey& key, bool exclusive) {
-  NodeUse& use = uses_[key];
-  if (use.exclusive || ((exclusive || options_.single_open) && use.count > 0)) return EBUSY;
+int fake_fpga::OpenNodes::begin_use(const NodeKey& key, bool exclusive, bool single_open) {
+  NodeUse& use = uses[key];
+  if (use.exclusive || ((exclusive || single_open) && use.count > 0)) return EBUSY;
   use.exclusive = exclusive;
   ++use.count;
   return 0;
@@ -244,11 +244,11 @@ int FakeFpgas::begin_use(const NodeKey& key, bool exclusive) {
 
 void FakeFpgas::closed(std::uint64_t handle) {
   const std::lock_guard lock(mutex_);
-  const auto found = handles_.find(handle);
-  if (found == handles_.end()) return;
+  const auto found = open_.handles.find(handle);
+  if (found == open_.handles.end()) return;
   const NodeKey key = found->second;
-  handles_.erase(found);
-  NodeUse& use = uses_[key];
+  open_.handles.erase(found);
+  NodeUse& use = open_.uses[key];
   use.exclusive = false;
   Card* card = machine_.card(key.address);
   const std::string number = key.port ? fmt::format("port/{}", *key.port) : "fme";
@@ -256,7 +256,7 @@ void FakeFpgas::closed(std::uint64_t handle) {
   if (--use.count > 0) return;
   use.mappings.clear();
   use.error_event = UniqueFd();
-  if (card != nullptr && key.port) reset(*card->port(*key.port));
+  if (card != nullptr && key.port) ++card->port(*key.port)->resets;
   run_waiting(key.address);
 }
 
@@ -281,7 +281,7 @@ FakeFpgas::Answer FakeFpgas::write(const Request& request, const std::string& pa
   const Entry* entry = tree().find(path);
   // The kernel waits until the device is closed.
   const std::string address = text.substr(0, text.find('\n'));
-  if (path == "sys/bus/pci/drivers/vfio-pci/unbind" && uses_[{address, std::nullopt}].count > 0) {
+  if (path == "sys/bus/pci/drivers/vfio-pci/unbind" && open_.uses[{address, std::nullopt}].count > 0) {
     waiting_.push_back({address, request, [this, path, text] { return write_now(path, text); }});
     return std::nullopt;
   }
@@ -309,9 +309,9 @@ FakeFpgas::Answer FakeFpgas::with_fme_lock(const Request& request, const std::st
   return std::nullopt;
 }
 
-void FakeFpgas::signal(const NodeKey& key) {
-  const auto found = uses_.find(key);
-  if (found != uses_.end() && found->second.error_event) ::eventfd_write(found->second.error_event.get(), 1);
+void fake_fpga::OpenNodes::signal(const NodeKey& key) const {
+  const auto found = uses.find(key);
+  if (found != uses.end() && found->second.error_event) ::eventfd_write(found->second.error_event.get(), 1);
 }
 
 }  // namespace cardcage

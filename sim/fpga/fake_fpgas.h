@@ -28,6 +28,34 @@ namespace cardcage {
 // which afu_id shows them, then arbitrary bytes.
 std::string fake_payload(const std::string& afu_id, std::size_t size = 64);
 
+namespace fake_fpga {
+
+// A node that is or was open, by the card's address, because numbers change.
+struct NodeKey {
+  std::string address;
+  std::optional<unsigned> port;  // none: the FME
+  auto operator<=>(const NodeKey&) const = default;
+};
+
+struct NodeUse {
+  unsigned count = 0;
+  bool exclusive = false;
+  std::map<std::uint64_t, std::uint64_t> mappings;  // DMA mappings: address on the bus and length
+  UniqueFd error_event;
+};
+
+struct OpenNodes {
+  // Returns an errno, or 0.
+  int begin_use(const NodeKey& key, bool exclusive, bool single_open);
+  // Signals the eventfd of *_ERR_SET_IRQ.
+  void signal(const NodeKey& key) const;
+
+  std::map<NodeKey, NodeUse> uses;
+  std::map<std::uint64_t, NodeKey> handles;
+};
+
+}  // namespace fake_fpga
+
 class FakeFpgas : private FuseServer::Files {
  public:
   using Card = fake_fpga::Card;
@@ -122,18 +150,8 @@ class FakeFpgas : private FuseServer::Files {
   using Answer = FuseServer::Answer;
   using Clock = std::chrono::steady_clock;
 
-  // A node that is or was open, by the card's address, because numbers change.
-  struct NodeKey {
-    std::string address;
-    std::optional<unsigned> port;  // none: the FME
-    auto operator<=>(const NodeKey&) const = default;
-  };
-  struct NodeUse {
-    unsigned count = 0;
-    bool exclusive = false;
-    std::map<std::uint64_t, std::uint64_t> mappings;  // DMA mappings: address on the bus and length
-    UniqueFd error_event;
-  };
+  using NodeKey = fake_fpga::NodeKey;
+  using NodeUse = fake_fpga::NodeUse;
   // A running programming, which ends even if its caller is killed.
   struct Job {
     Request request;
@@ -143,6 +161,14 @@ class FakeFpgas : private FuseServer::Files {
     std::optional<Failure> failure;
     Clock::time_point end;
     bool held = false;
+  };
+  struct Programming {
+    std::chrono::milliseconds time{0};
+    std::optional<Failure> next_failure;
+    bool holding = false;  // none ends
+    std::vector<Job> jobs;
+    std::size_t loading = 0;  // running loads of an xclbin
+    std::string last_payload;
   };
   // An access that waits for the lock of an FME.
   struct Waiting {
@@ -163,10 +189,8 @@ class FakeFpgas : private FuseServer::Files {
   // All following functions need the lock.
   fake_fpga::Tree& tree();
   Card& card_at(const std::string& address) const;
-  fake_fpga::Xrt& xrt_at(const std::string& address) const;
   Port& port_at(const std::string& address, unsigned port) const;
   void record(pid_t caller, std::string what);
-  int begin_use(const NodeKey& key, bool exclusive);
   Reply read_now(const std::string& path);
   Reply write_now(const std::string& path, const std::string& text);
   Answer write_firmware(const Request& request, Card& card, const std::string& text);
@@ -175,15 +199,8 @@ class FakeFpgas : private FuseServer::Files {
 
   Answer fme_ioctl(const Request& request, const NodeKey& key, const FuseServer::Ioctl& call);
   Answer port_ioctl(const Request& request, const NodeKey& key, const FuseServer::Ioctl& call);
-  Reply port_info(const Request& request, const Port& port, std::uint64_t address) const;
-  Reply region_info(const Request& request, const Port& port, std::uint64_t address) const;
-  Reply map_memory(const Request& request, NodeUse& use, std::uint64_t address) const;
-  Reply unmap_memory(const Request& request, NodeUse& use, std::uint64_t address) const;
   Reply set_interrupt(const Request& request, const NodeKey& key, const FuseServer::Ioctl& call);
-  int release_port(const std::string& address, int port);
-  int assign_port(const std::string& address, int port);
-  static void reset(Port& port);
-  void signal(const NodeKey& key);
+  int set_released(const std::string& address, int port, bool released);
 
   Answer program(const Request& request, const std::string& address, std::uint64_t argument);
   void start(Job job);
@@ -198,16 +215,11 @@ class FakeFpgas : private FuseServer::Files {
   mutable std::mutex mutex_;
   mutable fake_fpga::Machine machine_;
   std::optional<fake_fpga::Tree> tree_;  // none: the cards have changed
-  std::map<NodeKey, NodeUse> uses_;
-  std::map<std::uint64_t, NodeKey> handles_;
+  fake_fpga::OpenNodes open_;
   std::vector<Access> accesses_;
-  std::vector<Job> jobs_;
+  Programming programming_;
   std::vector<Waiting> waiting_;
-  std::chrono::milliseconds time_{0};
-  std::optional<Failure> next_failure_;
-  std::size_t loading_ = 0;
-  std::string last_payload_;
-  bool holding_ = false, stopping_ = false;
+  bool stopping_ = false;
   std::condition_variable changed_;
   std::optional<FuseServer> server_;
   std::thread worker_;  // ends jobs

@@ -19,6 +19,12 @@ std::string hex_of(std::string_view bytes) {
   return text;
 }
 
+fake_fpga::Xrt& xrt_at(fake_fpga::Machine& machine, const std::string& address) {
+  fake_fpga::Card* card = machine.card_of_function(address);
+  if (card == nullptr || !card->xrt) throw std::runtime_error("no card of XRT at " + address);
+  return *card->xrt;
+}
+
 }  // namespace
 
 std::string fake_payload(const std::string& afu_id, std::size_t size) {
@@ -34,64 +40,58 @@ std::string fake_payload(const std::string& afu_id, std::size_t size) {
 
 void FakeFpgas::set_programming_time(std::chrono::milliseconds time) {
   const std::lock_guard lock(mutex_);
-  time_ = time;
+  programming_.time = time;
 }
 
 void FakeFpgas::fail_next(const Failure& failure) {
   const std::lock_guard lock(mutex_);
-  next_failure_ = failure;
+  programming_.next_failure = failure;
 }
 
 void FakeFpgas::hold() {
   const std::lock_guard lock(mutex_);
-  holding_ = true;
+  programming_.holding = true;
 }
 
 void FakeFpgas::release() {
   const std::lock_guard lock(mutex_);
-  holding_ = false;
-  for (Job& job : jobs_) job.held = false;
+  programming_.holding = false;
+  for (Job& job : programming_.jobs) job.held = false;
   changed_.notify_all();
 }
 
 std::size_t FakeFpgas::programming() const {
   const std::lock_guard lock(mutex_);
-  return jobs_.size() + loading_;
+  return programming_.jobs.size() + programming_.loading;
 }
 
 std::string FakeFpgas::last_payload() const {
   const std::lock_guard lock(mutex_);
-  return last_payload_;
+  return programming_.last_payload;
 }
 
 void FakeFpgas::load_xclbin(const std::string& address, const std::string& uuid) {
   std::unique_lock lock(mutex_);
   record(0, fmt::format("xclbin {} {}", address, uuid));
-  xrt_at(address);
-  const auto failure = std::exchange(next_failure_, std::nullopt);
-  const Clock::time_point end = Clock::now() + time_;
-  ++loading_;
-  if (holding_) changed_.wait(lock, [&] { return !holding_ || stopping_; });
+  xrt_at(machine_, address);
+  const auto failure = std::exchange(programming_.next_failure, std::nullopt);
+  const Clock::time_point end = Clock::now() + programming_.time;
+  ++programming_.loading;
+  if (programming_.holding) changed_.wait(lock, [&] { return !programming_.holding || stopping_; });
   changed_.wait_until(lock, end, [&] { return stopping_; });
-  --loading_;
+  --programming_.loading;
   if (failure) throw std::runtime_error("Failed to load xclbin: " + failure->status);
-  xrt_at(address).xclbin_uuid = uuid;
+  xrt_at(machine_, address).xclbin_uuid = uuid;
   tree_.reset();
 }
 
 void FakeFpgas::reset_xrt(const std::string& address) {
   const std::lock_guard lock(mutex_);
   record(0, "reset " + address);
-  fake_fpga::Xrt& xrt = xrt_at(address);
+  fake_fpga::Xrt& xrt = xrt_at(machine_, address);
   xrt.xclbin_uuid = fake_fpga::Xrt{}.xclbin_uuid;
   xrt.firewall_level = xrt.firewall_status = 0;
   tree_.reset();
-}
-
-fake_fpga::Xrt& FakeFpgas::xrt_at(const std::string& address) const {
-  Card* card = machine_.card_of_function(address);
-  if (card == nullptr || !card->xrt) throw std::runtime_error("no card of XRT at " + address);
-  return *card->xrt;
 }
 
 // Follows the order of fme_pr(): arguments and memory are checked before the lock is taken.
@@ -116,7 +116,8 @@ FakeFpgas::Answer FakeFpgas::program(const Request& request, const std::string& 
 
 FakeFpgas::Answer FakeFpgas::write_firmware(const Request& request, Card& card, const std::string& text) {
   const std::string name = text.substr(0, text.find('\n'));
-  if (std::ranges::any_of(jobs_, [&](const Job& job) { return job.address == card.address; })) return Reply{EBUSY, ""};
+  if (std::ranges::any_of(programming_.jobs, [&](const Job& job) { return job.address == card.address; }))
+    return Reply{EBUSY, ""};
   tree_.reset();
   if (!options_.firmware.empty() && !std::filesystem::is_regular_file(options_.firmware / name)) {
     card.soc->manager.state = "firmware request error";
@@ -128,10 +129,10 @@ FakeFpgas::Answer FakeFpgas::write_firmware(const Request& request, Card& card, 
 }
 
 void FakeFpgas::start(Job job) {
-  job.failure = std::exchange(next_failure_, std::nullopt);
-  job.end = Clock::now() + time_;
-  job.held = holding_;
-  jobs_.push_back(std::move(job));
+  job.failure = std::exchange(programming_.next_failure, std::nullopt);
+  job.end = Clock::now() + programming_.time;
+  job.held = programming_.holding;
+  programming_.jobs.push_back(std::move(job));
   tree_.reset();
   changed_.notify_all();
 }
@@ -140,15 +141,15 @@ void FakeFpgas::run_jobs() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     const auto due = [](const Job& job) { return !job.held && job.end <= Clock::now(); };
-    const auto ended = std::ranges::find_if(jobs_, due);
-    if (ended != jobs_.end()) {
+    const auto ended = std::ranges::find_if(programming_.jobs, due);
+    if (ended != programming_.jobs.end()) {
       const Job job = std::move(*ended);
-      jobs_.erase(ended);
+      programming_.jobs.erase(ended);
       finish(job);
       continue;
     }
     Clock::time_point next = Clock::time_point::max();
-    for (const Job& job : jobs_) {
+    for (const Job& job : programming_.jobs) {
       if (!job.held) next = std::min(next, job.end);
     }
     if (next == Clock::time_point::max()) {
@@ -177,7 +178,7 @@ int FakeFpgas::finish_port(const Job& job, Card& card) {
   Port& port = *card.port(*job.port);
   fake_fpga::Manager& manager = card.dfl->manager;
   card.dfl->programming = false;
-  last_payload_ = job.payload;
+  programming_.last_payload = job.payload;
   if (job.failure) {
     manager.state = job.failure->state;
     manager.status = job.failure->status;
