@@ -155,7 +155,7 @@ DeskNode::~DeskNode() {
 }
 
 Status DeskNode::start(bool quiet) {
-  // Beside this program, as in a package and in a build folder; else wherever PATH finds it.
+  // The program beside this one, as in a package and in a build folder; otherwise PATH finds it.
   const auto beside = program_beside("cardcage");
   std::error_code failed;
   const std::string program = beside && fs::exists(*beside, failed) ? beside->native() : "cardcage";

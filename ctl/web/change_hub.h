@@ -50,7 +50,7 @@ class ChangeHub {
   bool settled_ = false;          // the state of the daemon is known
   bool connected_ = true;
   bool stopping_ = false;
-  asio::steady_timer settling_;  // cancelled when the state gets known
+  asio::steady_timer settling_;  // cancelled once the state is known
   Wakeup wake_;
   TaskGroup tasks_;
 };

@@ -49,17 +49,23 @@ Result<PageAction> parse_action(const WebRequest& request) {
 
 WebResponse done_response(const std::string& done) { return json_response(boost::json::object{{"done", done}}); }
 
+template <class Request>
+Request request_for(const PageAction& action, std::chrono::milliseconds limit) {
+  Request request;
+  request.set_device(action.device);
+  request.set_module(action.module);
+  request.set_by(action.by);
+  request.set_reason(action.reason);
+  request.set_limit_ms(limit.count());
+  return request;
+}
+
 Task<WebResponse> act_on_device(DaemonClient& client, DeviceCall method, WebRequest asked) {
   const auto action = parse_action(asked);
   if (!action) co_return failure_response(action.error());
   if (action->device.empty()) co_return error_response(400, "the device is missing");
-  wire::DeviceCommandRequest request;
-  request.set_device(action->device);
-  request.set_module(action->module);
+  auto request = request_for<wire::DeviceCommandRequest>(*action, kDeviceLimit);
   request.set_cause(action->cause);
-  request.set_by(action->by);
-  request.set_reason(action->reason);
-  request.set_limit_ms(std::chrono::milliseconds(kDeviceLimit).count());
   Task<Result<wire::DeviceCommandResponse>> work =
       client.call(method, std::move(request), kDeviceLimit + kCommandReserve);
   const auto response = co_await std::move(work);
@@ -70,12 +76,7 @@ Task<WebResponse> act_on_module(DaemonClient& client, ModuleCall method, WebRequ
   const auto action = parse_action(asked);
   if (!action) co_return failure_response(action.error());
   if (action->module.empty()) co_return error_response(400, "the module is missing");
-  wire::ModuleCommandRequest request;
-  request.set_module(action->module);
-  request.set_device(action->device);
-  request.set_by(action->by);
-  request.set_reason(action->reason);
-  request.set_limit_ms(std::chrono::milliseconds(kModuleLimit).count());
+  auto request = request_for<wire::ModuleCommandRequest>(*action, kModuleLimit);
   Task<Result<wire::ModuleCommandResponse>> work =
       client.call(method, std::move(request), kModuleLimit + kCommandReserve);
   const auto response = co_await std::move(work);
