@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
+#include "fleet/object_key.h"
 #include "host/apiserver/percent_encode.h"
-#include "host/apiserver/timestamp.h"
 #include "host/core/log.h"
 
 namespace cardcage {
 namespace {
-
-std::string name_of(const json::object& object) { return std::string(text_at(object_at(object, "metadata"), "name")); }
 
 template <class T>
 void put_if_readable(FleetStore& store, Result<T> read) {
@@ -36,11 +34,9 @@ class SliceSink final : public ObjectSink {
 class ClaimSink final : public ObjectSink {
  public:
   explicit ClaimSink(FleetStore& store) : store_(store) {}
-  std::string key(const json::object& claim) const override { return NodeEvents::key_of(claim); }
+  std::string key(const json::object& claim) const override { return key_of(claim); }
   void put(const json::object& claim) override { put_if_readable(store_, fleet_claim_from_json(claim)); }
-  void remove(const json::object& claim) override {
-    store_.remove_claim(std::string(text_at(object_at(claim, "metadata"), "namespace")), name_of(claim));
-  }
+  void remove(const json::object& claim) override { store_.remove_claim(namespace_of(claim), name_of(claim)); }
   void keep(const std::unordered_set<std::string>& keys) override { store_.keep_claims(keys); }
 
  private:
@@ -62,7 +58,7 @@ class RuleSink final : public ObjectSink {
 class EventSink final : public ObjectSink {
  public:
   EventSink(NodeEvents& events, FleetStore& store) : events_(events), store_(store) {}
-  std::string key(const json::object& event) const override { return NodeEvents::key_of(event); }
+  std::string key(const json::object& event) const override { return key_of(event); }
   void put(const json::object& event) override {
     events_.put(event);
     store_.touch();
@@ -127,16 +123,8 @@ std::size_t FleetWatches::lost() const {
 
 std::vector<std::string> FleetWatches::warnings() const {
   std::vector<std::string> warnings;
-  for (const auto& watch : watches_) {
-    const ObjectWatch::State& state = watch->state();
-    if (state.connected) continue;
-    if (!state.listed)
-      warnings.push_back(fmt::format("{} have not been read yet{}{}", watch->kind().what,
-                                     state.error.empty() ? "" : ": ", state.error));
-    else
-      warnings.push_back(
-          fmt::format("{} are as of {}: {}", watch->kind().what, timestamp(state.last_news), state.error));
-  }
+  for (const auto& watch : watches_)
+    if (auto warning = watch->warning()) warnings.push_back(std::move(*warning));
   return warnings;
 }
 

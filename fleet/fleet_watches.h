@@ -27,7 +27,6 @@ class FleetWatches {
 
   // True when all have read their first list.
   bool synced() const;
-  // "ResourceClaims are as of 2027-01-15T08:00:00Z: API server unreachable: ..."
   std::vector<std::string> warnings() const;
   std::size_t lost() const;
 

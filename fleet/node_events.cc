@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fleet/object_key.h"
 #include "host/core/utf8.h"
 
 namespace cardcage {
@@ -23,11 +24,6 @@ std::string node_of(const json::object& event) {
 }
 
 }  // namespace
-
-std::string NodeEvents::key_of(const json::object& event) {
-  const json::object& metadata = object_at(event, "metadata");
-  return std::string(text_at(metadata, "namespace")) + "/" + std::string(text_at(metadata, "name"));
-}
 
 void NodeEvents::put(const json::object& event) {
   const Key key{node_of(event), key_of(event)};

@@ -26,9 +26,8 @@ class NodeEvents {
 
   void put(const json::object& event);
   void remove(const json::object& event);
-  // Forgets the Events that a complete list does not name. Keys are those of key_of().
+  // Forgets the Events that a complete list does not name. Keys are those of object_key.h.
   void keep(const std::unordered_set<std::string>& seen);
-  static std::string key_of(const json::object& event);
 
   // The newest first.
   std::vector<FleetEvent> of_node(const std::string& node, std::size_t most) const;

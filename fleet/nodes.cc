@@ -189,10 +189,7 @@ std::optional<std::string> node_json(const FleetStore& store, const NodeEvents& 
   std::string out = fmt::format(R"({{"revision":{},)", store.revision());
   write_text(out, "name", node);
   out += R"(,"page":)";
-  if (page.empty())
-    out += "null";
-  else
-    write_json(out, page);
+  out += page.empty() ? "null" : page;
   out += R"(,"devices":[)";
   std::size_t total = 0;
   Details details;

@@ -4,6 +4,7 @@
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
 #include "host/apiserver/percent_encode.h"
+#include "host/apiserver/timestamp.h"
 #include "host/apiserver/watch_event.h"
 #include "host/core/cancellation.h"
 #include "host/core/log.h"
@@ -72,6 +73,12 @@ Duration ObjectWatch::pause_after(const Error& error) {
   log_limited(LogLevel::kWarn, kind_.what, "lost the API server; still serving what was read before",
               {{"kind", kind_.what}, {"error", error.message}});
   return retry_.next();
+}
+
+std::optional<std::string> ObjectWatch::warning() const {
+  if (state_.connected) return std::nullopt;
+  if (state_.listed) return fmt::format("{} are as of {}: {}", kind_.what, timestamp(state_.last_news), state_.error);
+  return fmt::format("{} have not been read yet{}{}", kind_.what, state_.error.empty() ? "" : ": ", state_.error);
 }
 
 void ObjectWatch::set_connected() {

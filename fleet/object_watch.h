@@ -64,8 +64,9 @@ class ObjectWatch {
   // Runs until the surrounding coroutine is cancelled.
   Task<void> run();
 
-  const WatchedKind& kind() const { return kind_; }
   const State& state() const { return state_; }
+  // "ResourceClaims are as of 2027-01-15T08:00:00Z: API server unreachable: ..."; nothing while connected.
+  std::optional<std::string> warning() const;
 
  private:
   const std::string& path() const { return kind_.paths[version_]; }

@@ -30,6 +30,8 @@ int main(int argc, char** argv) {
   app.add_option("--tls-key", options.key, "PEM file with the key of the certificate");
   app.add_option("--allow-host", options.names,
                  "name of the page in the address bar of browsers; may be repeated; default with TLS: any");
+  app.add_option("--node-pages", options.node_pages,
+                 "pods that serve the pages of nodes, for links: NAMESPACE/LABEL_SELECTOR; default: none");
   app.set_version_flag("--version", fmt::format("cardcage-fleet {}", cardcage::version()));
   try {
     app.parse(argc, argv);

@@ -72,10 +72,10 @@ std::vector<WebRoute> health_routes(const FleetService& service) {
 
 class FleetProgram {
  public:
-  FleetProgram(const FleetOptions& options, Credentials credentials)
+  FleetProgram(const FleetOptions& options, Credentials credentials, FleetServiceOptions service)
       : options_(options),
         credentials_(credentials),
-        service_(core_, clock_, std::move(credentials)),
+        service_(core_, clock_, std::move(credentials), std::move(service)),
         stop_(core_),
         ended_(core_) {}
 
@@ -171,7 +171,13 @@ Status run_fleet(const FleetOptions& options) {
   SystemClock clock;
   auto credentials = credentials_of(clock, options);
   if (!credentials) return within(credentials.error(), "API server");
-  return FleetProgram(options, std::move(*credentials)).run();
+  FleetServiceOptions service;
+  if (!options.node_pages.empty()) {
+    auto place = parse_pods_place(options.node_pages);
+    if (!place) return within(place.error(), "--node-pages");
+    service.pages = std::move(*place);
+  }
+  return FleetProgram(options, std::move(*credentials), std::move(service)).run();
 }
 
 }  // namespace cardcage

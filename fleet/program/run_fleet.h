@@ -15,6 +15,7 @@ struct FleetOptions {
   std::filesystem::path kubeconfig = {};             // empty = the service account of the pod
   std::filesystem::path certificate = {}, key = {};  // empty = plain HTTP for one browser on this machine
   std::vector<std::string> names = {};               // names of the page in the address bar of browsers
+  std::string node_pages = {};                       // pods that serve nodes' pages: NAMESPACE/SELECTOR; empty = none
 };
 
 // Returns at SIGTERM or SIGINT. Fails before it serves anything, on any problem that can be known by then.

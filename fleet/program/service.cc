@@ -1,5 +1,6 @@
 #include "fleet/program/service.h"
 
+#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <set>
 
 #include "host/core/memory.h"
@@ -55,16 +56,42 @@ class FleetService::Changes final : public EventSource {
   std::optional<std::uint64_t> told_;  // nothing at first, so that every reader is told the current revision
 };
 
-FleetService::FleetService(asio::io_context& core, Clock& clock, Credentials credentials, WatchPace pace)
+struct FleetService::Pages {
+  Pages(asio::io_context& core, Clock& clock, ApiSession& session, const FleetServiceOptions& options,
+        const std::function<void()>& changed)
+      : permissions(clock, session),
+        known(changed),
+        watch(core, clock, session, NodePages::kind(*options.pages), known, options.pace, changed),
+        links(known, options.pages->name_space, permissions) {}
+
+  Permissions permissions;
+  NodePages known;
+  ObjectWatch watch;
+  PageLinks links;
+};
+
+FleetService::FleetService(asio::io_context& core, Clock& clock, Credentials credentials, FleetServiceOptions options)
     : session_(core, clock, std::move(credentials), {.request_timeout = std::chrono::seconds(30)}),
       readers_(std::make_shared<Readers>()),
       announcement_(core, clock, kAnnouncementPause, [this] { announce(); }),
       store_([this] { announcement_.request(); }),
-      watches_(core, clock, session_, store_, events_, pace, [this] {
+      watches_(core, clock, session_, store_, events_, options.pace, [this] {
         // Parsing the first lists took the most memory that this process ever needs.
         if (watches_.synced()) release_startup_memory();
         store_.touch();
-      }) {}
+      }) {
+  if (options.pages) pages_ = std::make_unique<Pages>(core, clock, session_, options, [this] { store_.touch(); });
+}
+
+FleetService::~FleetService() = default;
+
+Task<void> FleetService::run() {
+  using namespace asio::experimental::awaitable_operators;
+  if (pages_)
+    co_await (watches_.run() && pages_->watch.run());
+  else
+    co_await watches_.run();
+}
 
 void FleetService::announce() {
   cache_.clear();
@@ -78,7 +105,7 @@ std::vector<WebRoute> FleetService::routes() {
   return {cached_route("/api/v1/summary", [this](const WebRequest&) { return summary(); }),
           cached_route("/api/v1/nodes", [this](const WebRequest& request) { return nodes(request); }),
           cached_route("/api/v1/heat", [this](const WebRequest& request) { return heat(request); }),
-          route(std::string(kNodePath), [this](const WebRequest& request) { return node(request); }),
+          {"GET", std::string(kNodePath), [this](WebRequest request) { return node(std::move(request)); }},
           route("/api/v1/watch", [this](const WebRequest&) { return changes(); })};
 }
 
@@ -100,7 +127,10 @@ WebRoute FleetService::cached_route(std::string path, Page page) {
 }
 
 WebResponse FleetService::summary() const {
-  return json_response(summary_json(store_, {watches_.synced(), watches_.warnings()}));
+  Freshness freshness{watches_.synced(), watches_.warnings()};
+  if (pages_)
+    if (auto warning = pages_->watch.warning()) freshness.warnings.push_back(std::move(*warning));
+  return json_response(summary_json(store_, freshness));
 }
 
 WebResponse FleetService::nodes(const WebRequest& request) const {
@@ -113,12 +143,16 @@ WebResponse FleetService::heat(const WebRequest& request) const {
   return filter ? json_response(heat_json(store_, *filter)) : error_response(400, filter.error().message);
 }
 
-WebResponse FleetService::node(const WebRequest& request) const {
+Task<WebResponse> FleetService::node(WebRequest request) {
+  ++requests_;
   const auto query = device_query(parameters_of(request));
-  if (!query) return error_response(400, query.error().message);
+  if (!query) co_return error_response(400, query.error().message);
   const std::string name = request.path.substr(std::min(kNodePath.size(), request.path.size()));
-  auto found = node_json(store_, events_, name, *query, "");
-  return found ? json_response(std::move(*found)) : error_response(404, "no driver publishes devices of this node");
+  std::string page;
+  if (pages_) page = co_await pages_->links.to_node(name, request.visitor.subject);
+  auto found = node_json(store_, events_, name, *query, page);
+  if (!found) co_return error_response(404, "no driver publishes devices of this node");
+  co_return json_response(std::move(*found));
 }
 
 WebResponse FleetService::changes() const {

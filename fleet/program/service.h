@@ -8,18 +8,29 @@
 
 #include "fleet/fleet_query.h"
 #include "fleet/fleet_watches.h"
+#include "fleet/node_pages.h"
+#include "fleet/program/page_links.h"
 #include "host/core/paced_call.h"
 #include "web/server/web_server.h"
 
 namespace cardcage {
 
+struct FleetServiceOptions {
+  std::optional<PodsPlace> pages = {};  // nothing = no links to the pages of nodes
+  WatchPace pace = {};
+};
+
 // [core] Must outlive run() and all requests.
 class FleetService {
  public:
-  FleetService(asio::io_context& core, Clock& clock, Credentials credentials, WatchPace pace = {});
+  FleetService(asio::io_context& core, Clock& clock, Credentials credentials, FleetServiceOptions options);
 
   // Runs until the surrounding coroutine is cancelled.
-  Task<void> run() { return watches_.run(); }
+  Task<void> run();
+
+  ~FleetService();
+  FleetService(const FleetService&) = delete;
+  FleetService& operator=(const FleetService&) = delete;
 
   // The JSON of docs/fleet.md.
   std::vector<WebRoute> routes();
@@ -30,6 +41,8 @@ class FleetService {
   std::string metrics() const;
 
  private:
+  // The pages of nodes, and the ways to them.
+  struct Pages;
   class Changes;
   // Shared by all readers of changes, which may outlive this object.
   struct Readers;
@@ -42,7 +55,7 @@ class FleetService {
   WebResponse summary() const;
   WebResponse nodes(const WebRequest& request) const;
   WebResponse heat(const WebRequest& request) const;
-  WebResponse node(const WebRequest& request) const;
+  Task<WebResponse> node(WebRequest request);
   WebResponse changes() const;
 
   ApiSession session_;
@@ -52,6 +65,7 @@ class FleetService {
   FleetStore store_;
   NodeEvents events_;
   FleetWatches watches_;
+  std::unique_ptr<Pages> pages_;  // null = no links
   std::uint64_t requests_ = 0;
 };
 

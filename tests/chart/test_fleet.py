@@ -56,6 +56,20 @@ def test_selectors_are_its_own():
         assert not set(one(objects, "DaemonSet", daemon_set)["spec"]["selector"]["matchLabels"].items()) <= set(labels.items())
 
 
+def test_links_to_the_pages_of_nodes():
+    assert not [part for part in pod(render(fleet()))["containers"][0]["command"] if "node-pages" in part]
+    objects = render(fleet() | {"web": {"enabled": True}})
+    [place] = [part for part in pod(objects)["containers"][0]["command"] if part.startswith("--node-pages=")]
+    namespace, _, selector = place.removeprefix("--node-pages=").partition("/")
+    web = one(objects, "DaemonSet", "cardcage-web")
+    labels = web["spec"]["template"]["metadata"]["labels"].items()
+    assert namespace == web["metadata"]["namespace"] == one(objects, "Role", "cardcage-fleet")["metadata"]["namespace"]
+    assert set(tuple(term.split("=")) for term in selector.split(",")) <= set(labels)
+    assert not set(tuple(term.split("=")) for term in selector.split(",")) <= set(one(objects, "DaemonSet")["spec"]["template"]["metadata"]["labels"].items())
+    assert one(objects, "Role", "cardcage-fleet")["rules"] == [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]}]
+    assert one(objects, "RoleBinding", "cardcage-fleet")["subjects"] == one(objects, "ClusterRoleBinding", "cardcage-fleet")["subjects"]
+
+
 def test_values_reach_the_program():
     objects = render(fleet(port=9000, healthPort=9001, address="[::]", allowedHosts=["fleet.example.com"], tls={"secretName": "mine"},
                            networkPolicy={"enabled": True, "from": [{"podSelector": {}}]}, podAnnotations={"a": "b"}))

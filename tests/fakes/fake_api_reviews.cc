@@ -21,6 +21,17 @@ std::size_t items_in(const json::value& body, std::string_view pointer) {
   return found && found->is_array() ? found->get_array().size() : 0;
 }
 
+// "user verb group/resource/name", with the subresource and the namespace before the name if there are any.
+std::string right_in(const json::value& body, std::string_view user) {
+  const auto attribute = [&](const char* name) {
+    return text_in(body, std::string("/spec/resourceAttributes/") + name);
+  };
+  std::string right = fmt::format("{} {} {}/{}/", user, attribute("verb"), attribute("group"), attribute("resource"));
+  for (const char* part : {"subresource", "namespace"})
+    if (const std::string text = attribute(part); !text.empty()) right += text + "/";
+  return right + attribute("name");
+}
+
 json::object reviewed(const char* kind, json::object status) {
   return {{"kind", kind}, {"metadata", json::object()}, {"status", std::move(status)}};
 }
@@ -52,16 +63,17 @@ std::optional<FakeApiServer::Response> FakeApiServer::review(const HttpsRequest&
     return Response{201,
                     json::serialize(reviewed("TokenReview", {{"authenticated", true}, {"user", std::move(known)}}))};
   }
-  if (request.target != "/apis/authorization.k8s.io/v1/subjectaccessreviews") return std::nullopt;
-  const std::string user = text_in(body, "/spec/user"), wanted = "/spec/resourceAttributes/";
+  const std::string access = "/apis/authorization.k8s.io/v1/";
+  if (request.target == access + "selfsubjectaccessreviews")
+    return Response{201, json::serialize(reviewed("SelfSubjectAccessReview",
+                                                  {{"allowed", rights_.contains(right_in(body, kSelf))}}))};
+  if (request.target != access + "subjectaccessreviews") return std::nullopt;
+  const std::string user = text_in(body, "/spec/user");
   // An authorizer may look at any of these, so a client that leaves one out is wrong.
   const bool complete = text_in(body, "/spec/uid") == "uid-of-" + user && items_in(body, "/spec/groups") == 1 &&
                         items_in(body, "/spec/extra/example.com~1from") == 2;
-  const std::string right =
-      fmt::format("{} {} {}/{}/{}", user, text_in(body, wanted + "verb"), text_in(body, wanted + "group"),
-                  text_in(body, wanted + "resource"), text_in(body, wanted + "name"));
-  return Response{201,
-                  json::serialize(reviewed("SubjectAccessReview", {{"allowed", complete && rights_.contains(right)}}))};
+  const bool allowed = complete && rights_.contains(right_in(body, user));
+  return Response{201, json::serialize(reviewed("SubjectAccessReview", {{"allowed", allowed}}))};
 }
 
 }  // namespace cardcage

@@ -4,11 +4,15 @@
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
 #include "host/model/naming.h"
+#include "tests/fakes/fake_api_objects.h"
 
 namespace cardcage {
 namespace {
 
 namespace json = boost::json;
+using fake_api::has_labels;
+using fake_api::labels_of;
+using fake_api::parse_pairs;
 
 std::string status_body(unsigned code, std::string_view reason, std::string_view message, std::string_view name,
                         json::array causes = {}) {
@@ -27,32 +31,6 @@ std::string key_of_device(const json::value& entry) {
   for (const char* field : {"driver", "pool", "device", "shareID"})
     if (const auto* text = entry.as_object().if_contains(field)) key += std::string(text->as_string()) + "\n";
   return key;
-}
-
-std::string decode(std::string_view text) {
-  std::string decoded;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size()) {
-      decoded += static_cast<char>(std::stoi(std::string(text.substr(i + 1, 2)), nullptr, 16));
-      i += 2;
-    } else {
-      decoded += text[i];
-    }
-  }
-  return decoded;
-}
-
-std::map<std::string, std::string> parse_pairs(std::string_view text, char separator) {
-  std::map<std::string, std::string> pairs;
-  while (!text.empty()) {
-    const auto end = text.find(separator);
-    const auto pair = text.substr(0, end);
-    const auto equals = pair.find('=');
-    pairs[std::string(pair.substr(0, equals))] =
-        equals == std::string_view::npos ? "" : decode(pair.substr(equals + 1));
-    text = end == std::string_view::npos ? "" : text.substr(end + 1);
-  }
-  return pairs;
 }
 
 std::string text_of(const json::object& object, const char* outer, const char* inner) {
@@ -190,6 +168,8 @@ std::optional<FakeApiServer::Target> FakeApiServer::parse(const std::string& tex
   if (question != std::string::npos) target.query = parse_pairs(text.substr(question + 1), '&');
   if (path.starts_with("/api/v1/")) {
     path = path.substr(8);
+  } else if (const std::string leases = "/apis/coordination.k8s.io/v1/"; path.starts_with(leases)) {
+    path = path.substr(leases.size());
   } else {
     const std::string prefix = "/apis/resource.k8s.io/";
     if (!path.starts_with(prefix)) return std::nullopt;
@@ -303,7 +283,14 @@ Task<void> FakeApiServer::send_events(FakeApiServer& fake, Exchange exchange, Ta
         co_await exchange->end();
         co_return;
       }
-      co_await exchange->text(event.text);
+      const bool matches = has_labels(target.query, event.labels);
+      const bool matched = has_labels(target.query, event.labels_before);
+      if (!event.collection.empty() && !matches && !matched) continue;
+      std::string text = event.text;
+      // A change of labels adds an object to a watch, or removes it.
+      if (const std::string modified = R"({"type":"MODIFIED")"; matches != matched && text.starts_with(modified))
+        text.replace(0, modified.size(), matches ? R"({"type":"ADDED")" : R"({"type":"DELETED")");
+      co_await exchange->text(std::move(text));
     }
     boost::system::error_code ignored;
     co_await news.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
@@ -323,9 +310,12 @@ void FakeApiServer::store(const std::string& collection, const char* type, json:
   if (!metadata.is_object()) metadata = json::object();
   metadata.get_object()["resourceVersion"] = std::to_string(++version_);
   if (!metadata.get_object().contains("uid")) metadata.get_object()["uid"] = fmt::format("uid-{}", ++created_);
+  const auto name = text_of(stored, "metadata", "name");
   Event event{version_, collection, json::serialize(json::object{{"type", type}, {"object", stored}}) + "\n",
               text_of(stored, "spec", "driver"), text_of(stored, "spec", "nodeName")};
-  const auto name = text_of(stored, "metadata", "name");
+  event.labels = labels_of(stored);
+  if (const auto before = objects_[collection].find(name); before != objects_[collection].end())
+    event.labels_before = labels_of(before->second);
   if (std::string_view(type) == "DELETED")
     objects_[collection].erase(name);
   else
@@ -342,12 +332,15 @@ FakeApiServer::Response FakeApiServer::groups() const {
           json::serialize(json::object{{"kind", "APIGroup"}, {"name", "resource.k8s.io"}, {"versions", versions}})};
 }
 
-FakeApiServer::Response FakeApiServer::execute(const HttpsRequest& request, const Target& target) {
+FakeApiServer::Response FakeApiServer::execute(const HttpsRequest& request, Target target) {
   json::error_code failure;
   const auto body = json::parse(request.body.empty() ? "{}" : request.body, failure);
   if (failure || !body.is_object()) return {400, status_body(400, "BadRequest", "not a JSON object", target.name)};
   const auto& object = body.get_object();
   if (request.method == "POST") return create(target, object);
+  // Tests put the claims that a client lists into one collection for all namespaces.
+  if (target.collection.ends_with("/resourceclaims") && objects_["resourceclaims"].contains(target.name))
+    target.collection = "resourceclaims";
   if (target.name.empty()) return request.accept.contains("as=Table") ? table(target) : list(target);
   const auto found = objects_[target.collection].find(target.name);
   if (found == objects_[target.collection].end())
@@ -368,7 +361,7 @@ FakeApiServer::Response FakeApiServer::list(const Target& target) const {
   const auto collection = objects_.find(target.collection);
   if (collection != objects_.end()) {
     for (const auto& [name, object] : collection->second) {
-      if (name < from ||
+      if (name < from || !has_labels(target.query, labels_of(object)) ||
           !selected(target.query, text_of(object, "spec", "driver"), text_of(object, "spec", "nodeName")))
         continue;
       if (limit > 0 && items.size() == limit) {
@@ -420,13 +413,14 @@ FakeApiServer::Response FakeApiServer::update(const Target& target, json::object
   return {200, json::serialize(objects_[target.collection][target.name])};
 }
 
-// Applies a merge patch (RFC 7386) whose members are neither objects nor null.
 FakeApiServer::Response FakeApiServer::patch(const Target& target, const HttpsRequest& request,
                                              const json::object& changes) {
   if (request.content_type != "application/merge-patch+json")
     return {415, status_body(415, "UnsupportedMediaType", "the body of the request was in an unknown format", "")};
   json::object object = objects_[target.collection][target.name];
-  for (const auto& member : changes) object[member.key()] = member.value();
+  if (const auto uid = text_of(changes, "metadata", "uid"); !uid.empty() && uid != text_of(object, "metadata", "uid"))
+    return {409, status_body(409, "Conflict", "the UID in the precondition does not match", target.name)};
+  fake_api::merge(object, changes);
   if (target.collection.ends_with("/events"))
     if (const auto refusal = refusal_of_event(target.collection, object); !refusal.empty())
       return {422, status_body(422, "Invalid", refusal, target.name)};

@@ -57,7 +57,9 @@ class FakeApiServer {
   void require_token(std::string token);
   // Drops the field from all writes, at any depth, as a disabled feature gate does.
   void drop_field(std::string field);
-  // Reviews of tokens and rights. `resource` is "group/resource/name".
+  // Reviews of tokens and rights. `resource` is "group/resource/name" or "group/resource/subresource/namespace/name".
+  // The client itself is the user kSelf.
+  static constexpr const char* kSelf = "self";
   void know_user(std::string token, std::string user);
   void expire_token(std::string token);
   void allow(std::string user, std::string verb, std::string resource);
@@ -81,6 +83,7 @@ class FakeApiServer {
     std::string collection;  // empty = for every watch
     std::string text;        // empty = end
     std::string driver, node_name;
+    boost::json::object labels = {}, labels_before = {};
   };
   struct Target {
     std::string collection, name, version;
@@ -99,7 +102,7 @@ class FakeApiServer {
   static Task<void> send_events(FakeApiServer& fake, Exchange exchange, Target target);
   std::optional<Fault> take_fault(const HttpsRequest& request);
   std::optional<Target> parse(const std::string& target) const;
-  Response execute(const HttpsRequest& request, const Target& target);
+  Response execute(const HttpsRequest& request, Target target);
   // Returns nothing if the request is for another resource.
   std::optional<Response> review(const HttpsRequest& request) const;
   Response groups() const;

@@ -172,6 +172,43 @@ describe('the views of the fleet', () => {
     await fleet.heal('rack001-node2', 'gpu.nvidia.com', 'gpu-7');
   });
 
+  test('a node leads to its own page in the way that works here', async () => {
+    const way = { path: '/api/v1/namespaces/cardcage/pods/https:web-1:8443/proxy/',
+      command: 'kubectl -n cardcage port-forward web-1 8444:8443', address: 'https://127.0.0.1:8444/' };
+    const withWay = async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...await response.json(), page: way } });
+    };
+    await page.route('**/api/v1/nodes/rack001-node3?*', withWay);
+    await visit(page, '#/nodes/rack001-node3');
+    await page.getByText(way.command).waitFor();
+    assert.equal(await page.getByRole('link', { name: way.address }).getAttribute('href'), way.address);
+    await page.unroute('**/api/v1/nodes/rack001-node3?*', withWay);
+    await visit(page, '#/nodes/rack001-node4');
+    await page.getByRole('heading', { level: 1, name: 'rack001-node4' }).waitFor();
+    assert.equal(await page.getByText('kubectl').count(), 0);
+  });
+
+  test('behind the proxy of the API server a node has a link to its page', async () => {
+    const proxy = '/prefix/api/v1/namespaces/cardcage/services/https:cardcage-fleet:https/proxy';
+    const link = '/api/v1/namespaces/cardcage/pods/https:web-1:8443/proxy/';
+    const other = await page.context().newPage();
+    await other.route(`**${proxy}/**`, async (route) => {
+      const url = route.request().url().replace(proxy, '');
+      if (url.endsWith('/watch')) return route.abort();
+      const response = await route.fetch({ url });
+      if (!url.includes('/api/v1/nodes/rack001-node3')) return route.fulfill({ response });
+      return route.fulfill({ response,
+        json: { ...await response.json(), page: { path: link, command: 'kubectl proxy', address: 'http://127.0.0.1/' } } });
+    });
+    const { origin } = new URL(page.url());
+    await other.goto(`${origin}${proxy}/#/nodes/rack001-node3`);
+    const way = other.getByRole('link', { name: 'Open the page of this node' });
+    await way.waitFor();
+    assert.equal(await way.getAttribute('href'), `${origin}/prefix${link}`);
+    await other.close();
+  });
+
   test('a node that has no devices says so, and leads back', async () => {
     await visit(page, '#/nodes/elsewhere');
     await page.getByText('No ResourceSlice has devices of this node.').waitFor();

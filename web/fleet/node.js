@@ -73,13 +73,15 @@ function Events({ events }) {
   </section>`;
 }
 
-// The address comes from the server, which knows how the node's page is reached, but is not executed.
-function ownPage(page) {
-  try {
-    return page && ['http:', 'https:'].includes(new URL(page, location.href).protocol) ? page : undefined;
-  } catch {
-    return undefined;
-  }
+// Behind the API server's proxy the page of a node has the origin of this page. Elsewhere it takes a command.
+const PROXIED = /^(.*)\/api\/v1\/namespaces\/[^/]+\/(?:pods|services)\/[^/]+\/proxy\//;
+
+function OwnPage({ page }) {
+  const proxied = PROXIED.exec(location.pathname);
+  if (proxied && page.path)
+    return html`<a class="end" href=${location.origin + proxied[1] + page.path}>Open the page of this node</a>`;
+  return html`<p>For the page of this node, run <code>${page.command}</code> and open ${' '}
+    <a href=${page.address} rel="noopener" target="_blank"><code>${page.address}</code></a></p>`;
 }
 
 function totals(list) {
@@ -93,12 +95,11 @@ export function NodeView({ live, route, back, heading }) {
   const { value: node, error, waiting } = useSteady(live,
     `nodes/${encodeURIComponent(name)}?offset=${route.offset}&limit=${PAGE}`);
   const known = useKept(node?.devices);
-  const page = ownPage(node?.page);
   const whole = node && node.total === node.devices.length;
   return html`
     <div class="head">
       <h1 tabindex="-1" ref=${heading}>${nodeTitle(name)}</h1>
-      ${page && html`<a class="end" href=${page}>Open the page of this node</a>`}
+      ${node?.page && html`<${OwnPage} page=${node.page} />`}
     </div>
     ${error?.status === 404 && html`<section class="card"><h2>No devices</h2>
       <p class="empty">No ResourceSlice has devices of this node.

@@ -16,6 +16,7 @@ struct Visitor {
   std::string name;          // for records; empty = the operator who started the program
   bool may_command = false;  // may call routes that are not GET
   std::string why_not;       // remedy, if the visitor may not
+  std::string subject;       // the user as SubjectAccessReview takes it, JSON; empty as for the name
 };
 
 // The server has checked the Host of a request, and the Origin and the headers against request forgery of one that is

@@ -3,18 +3,18 @@
 #include <algorithm>
 
 #include "host/core/digest.h"
+#include "web/server/review_call.h"
 
 namespace cardcage {
 namespace {
 
-constexpr std::size_t kMaxToken = 16384, kMaxReview = std::size_t{1} << 20;
+constexpr std::size_t kMaxToken = 16384;
 constexpr std::size_t kMaxDecisions = 1000, kMaxOpen = 32;
-constexpr Duration kAllowedFor = std::chrono::seconds(60), kRefusedFor = std::chrono::seconds(10);
 // People wait for it with an empty page.
 constexpr Duration kReviewLimit = std::chrono::seconds(5);
 
 // The parts of the user that SubjectAccessReview takes have other places there.
-json::object subject(const json::object& user) {
+json::object subject_of(const json::object& user) {
   json::object spec{{"user", text_at(user, "username")}};
   for (const char* member : {"groups", "uid", "extra"})
     if (const json::value* value = user.if_contains(member)) spec[member] = *value;
@@ -69,22 +69,24 @@ Task<Result<Visitor>> Reviews::visitor(std::string token) {
 Task<Result<Visitor>> Reviews::review(std::string token) {
   const Instant deadline = clock_.now() + kReviewLimit;
   json::object given{{"token", std::move(token)}};
-  const auto reviewed =
-      co_await create("/apis/authentication.k8s.io/v1/tokenreviews", "TokenReview", std::move(given), deadline);
+  const auto reviewed = co_await create_review(session_, "/apis/authentication.k8s.io/v1/tokenreviews", "TokenReview",
+                                               std::move(given), deadline);
   if (!reviewed) co_return std::unexpected(reviewed.error());
   const json::object& user = object_at(*reviewed, "user");
   if (!bool_at(*reviewed, "authenticated") || text_at(user, "username").empty())
     co_return fail(Code::kUnauthenticated, "the token is not valid, or has expired; sign in with a new one");
   Visitor visitor;
   visitor.name = text_at(user, "username");
-  const Result<bool> may_look = co_await may(user, "get", deadline);
+  const json::object subject = subject_of(user);
+  visitor.subject = json::serialize(subject);
+  const Result<bool> may_look = co_await may(subject, "get", deadline);
   if (!may_look) co_return std::unexpected(may_look.error());
   if (!*may_look)
     co_return fail(Code::kPermissionDenied, "{} may not get {}; ask for a role with this right", visitor.name,
                    resource_.text());
   visitor.why_not = "this server takes no commands; use cagectl on the node";
   if (commands_) {
-    const Result<bool> may_command = co_await may(user, "update", deadline);
+    const Result<bool> may_command = co_await may(subject, "update", deadline);
     if (!may_command) co_return std::unexpected(may_command.error());
     visitor.may_command = *may_command;
     visitor.why_not =
@@ -93,35 +95,10 @@ Task<Result<Visitor>> Reviews::review(std::string token) {
   co_return visitor;
 }
 
-Task<Result<bool>> Reviews::may(json::object user, std::string verb, Instant deadline) {
-  json::object spec = subject(user);
-  spec["resourceAttributes"] = json::object{
-      {"group", resource_.group}, {"resource", resource_.resource}, {"verb", verb}, {"name", resource_.name}};
-  const auto reviewed = co_await create("/apis/authorization.k8s.io/v1/subjectaccessreviews", "SubjectAccessReview",
-                                        std::move(spec), deadline);
-  if (!reviewed) co_return std::unexpected(reviewed.error());
-  co_return bool_at(*reviewed, "allowed") && !bool_at(*reviewed, "denied");
-}
-
-// Returns the status of the review. Nothing is stored, so the call may be repeated.
-Task<Result<json::object>> Reviews::create(std::string path, std::string kind, json::object spec, Instant deadline) {
-  const std::string group_version = path.substr(6, path.rfind('/') - 6);
-  ApiCall call;
-  call.what = "create " + kind;
-  call.request.method = "POST";
-  call.request.path = std::move(path);
-  call.request.body =
-      json::serialize(json::object{{"apiVersion", group_version}, {"kind", kind}, {"spec", std::move(spec)}});
-  call.request.max_body = kMaxReview;
-  const auto body = co_await session_.call(std::move(call), deadline);
-  if (!body) {
-    const bool refused = body.error().code == Code::kPermissionDenied;
-    co_return fail(Code::kUnavailable, "cannot check who you are: {}{}", body.error().message,
-                   refused ? "; the server's service account needs the role system:auth-delegator" : "");
-  }
-  const auto parsed = parse_json(*body, kind);
-  if (!parsed) co_return fail(Code::kUnavailable, "cannot check who you are: {}", parsed.error().message);
-  co_return object_at(as_object(*parsed), "status");
+Task<Result<bool>> Reviews::may(const json::object& subject, std::string verb, Instant deadline) {
+  ReviewedAction action{.verb = std::move(verb), .group = resource_.group, .resource = resource_.resource};
+  action.name = resource_.name;
+  return review_access(session_, subject, std::move(action), deadline);
 }
 
 void Reviews::remember(const std::string& key, const Result<Visitor>& result) {

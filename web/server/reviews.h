@@ -39,8 +39,7 @@ class Reviews {
   struct OpenReview;
 
   Task<Result<Visitor>> review(std::string token);
-  Task<Result<json::object>> create(std::string path, std::string kind, json::object spec, Instant deadline);
-  Task<Result<bool>> may(json::object user, std::string verb, Instant deadline);
+  Task<Result<bool>> may(const json::object& subject, std::string verb, Instant deadline);
   void remember(const std::string& key, const Result<Visitor>& result);
 
   asio::io_context& core_;

@@ -57,4 +57,14 @@ inline boost::json::object rule_object(const std::string& name, const std::strin
       name, selector.empty() ? "" : fmt::format(R"("deviceSelector":{},)", selector), effect));
 }
 
+// A pod of `cagectl web`, as the kubelet reports it.
+inline boost::json::object web_pod_object(const std::string& name, const std::string& node,
+                                          const std::string& ready = "True") {
+  return object_of(fmt::format(
+      R"({{"metadata":{{"namespace":"cardcage","name":"{}","labels":{{"app":"web"}}}},"spec":{{"nodeName":"{}","containers":[
+          {{"name":"web","ports":[{{"name":"https","containerPort":8443}}]}}]}},"status":{{"phase":"Running",
+          "conditions":[{{"type":"PodScheduled","status":"True"}},{{"type":"Ready","status":"{}"}}]}}}})",
+      name, node, ready));
+}
+
 }  // namespace cardcage

@@ -140,7 +140,7 @@ TEST_F(FleetQueryTest, ANodeHasItsDevicesWithAllDetails) {
   events.put(object_of(R"({"metadata":{"namespace":"default","name":"e1"},"involvedObject":{"kind":"Node","name":"n1"},
     "type":"Warning","reason":"DeviceUnhealthy","message":"gpu-1 is ill","count":3,
     "lastTimestamp":"2027-01-15T08:00:01Z"})"));
-  const json::object node = object_of(node_json(store, events, "n1", {}, "/page").value());
+  const json::object node = object_of(node_json(store, events, "n1", {}, R"({"path":"/page"})").value());
   EXPECT_EQ(json::serialize(node.at("devices").as_array().at(0)),
             R"({"driver":"gpu.example.com","pool":"n1","name":"gpu-0","model":"G1","state":"held","held":true,)"
             R"("taints":[],"claims":[{"namespace":"ns","name":"c1","pods":["p1"],"admin":false}],)"
@@ -151,7 +151,7 @@ TEST_F(FleetQueryTest, ANodeHasItsDevicesWithAllDetails) {
   EXPECT_EQ(json::serialize(node.at("events")),
             R"([{"time":"2027-01-15T08:00:01Z","type":"Warning","reason":"DeviceUnhealthy","object":"Node/n1",)"
             R"("message":"gpu-1 is ill","count":3}])");
-  EXPECT_EQ(text_at(node, "page"), "/page");
+  EXPECT_EQ(text_at(object_at(node, "page"), "path"), "/page");
   EXPECT_EQ(node.at("total").as_int64(), 2);
   EXPECT_FALSE(node_json(store, events, "n3", {}, ""));
 }

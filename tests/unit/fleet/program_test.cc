@@ -122,7 +122,8 @@ TEST_F(FleetProgramTest, ToldOfChanges) {
 }
 
 // The status and body of a GET over TLS with the token.
-HttpResponse get_with_token(std::uint16_t port, const std::string& authority, const std::string& token) {
+HttpResponse get_with_token(std::uint16_t port, const std::string& authority, const std::string& token,
+                            const std::string& path = "/api/v1/summary") {
   asio::io_context core;
   HttpClient client(core);
   const auto peer = std::make_shared<const HttpPeer>(HttpPeer{.url = fmt::format("https://127.0.0.1:{}", port),
@@ -131,25 +132,39 @@ HttpResponse get_with_token(std::uint16_t port, const std::string& authority, co
                                                               .client_key_pem = "",
                                                               .bearer_token = token});
   HttpRequest request;
-  request.path = "/api/v1/summary";
+  request.path = path;
   return run_task(core, client.request(peer, std::move(request), std::chrono::seconds(30)), std::chrono::seconds(40))
       .value_or(HttpResponse{});
 }
 
-TEST_F(FleetProgramTest, WithTlsTheApiServerDecidesWhoMayLook) {
+// The page as users of the cluster see it.
+class FleetTlsTest : public FleetProgramTest {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(write_file_atomically(folder / "tls.crt", certificates.server, 0600, false));
+    ASSERT_TRUE(write_file_atomically(folder / "tls.key", certificates.server_key, 0600, false));
+    server.know_user("viewers-token", "viewer");
+    server.allow("viewer", "get", "cardcage.dev/fleet/");
+    server.put("resourceslices", slice_object({}));
+  }
+  void start_with_tls(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments{"--tls-cert", folder / "tls.crt", "--tls-key", folder / "tls.key"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    fleet.start(arguments);
+    const std::string key = "port=";
+    ASSERT_TRUE(FleetProcess::wait_until([&] { return fleet.log().find(key) != std::string::npos; }));
+    const std::string log = fleet.log();
+    port = static_cast<std::uint16_t>(std::stoi(log.substr(log.find(key) + key.size())));
+  }
+
   const TestCertificates certificates = TestCertificates::make();
   const ScratchFolder folder;
-  ASSERT_TRUE(write_file_atomically(folder / "tls.crt", certificates.server, 0600, false));
-  ASSERT_TRUE(write_file_atomically(folder / "tls.key", certificates.server_key, 0600, false));
-  server.know_user("viewers-token", "viewer");
+  std::uint16_t port = 0;
+};
+
+TEST_F(FleetTlsTest, TheApiServerDecidesWhoMayLook) {
   server.know_user("strangers-token", "stranger");
-  server.allow("viewer", "get", "cardcage.dev/fleet/");
-  server.put("resourceslices", slice_object({}));
-  fleet.start({"--tls-cert", folder / "tls.crt", "--tls-key", folder / "tls.key"});
-  const std::string key = "port=";
-  ASSERT_TRUE(FleetProcess::wait_until([&] { return fleet.log().find(key) != std::string::npos; }));
-  const std::string log = fleet.log();
-  const auto port = static_cast<std::uint16_t>(std::stoi(log.substr(log.find(key) + key.size())));
+  start_with_tls();
   EXPECT_EQ(fleet.output(), "") << "no address that works without a token";
   EXPECT_EQ(get_with_token(port, certificates.ca, "").status, 401);
   EXPECT_EQ(get_with_token(port, certificates.ca, "guessed").status, 401);
@@ -162,6 +177,44 @@ TEST_F(FleetProgramTest, WithTlsTheApiServerDecidesWhoMayLook) {
   EXPECT_EQ(fleet.end(SIGTERM), 0) << fleet.log();
 }
 
+TEST_F(FleetTlsTest, VisitorsGetTheWaysToANodesPageThatTheyMayUse) {
+  server.know_user("admins-token", "admin");
+  server.know_user("others-token", "other");
+  for (const char* user : {"admin", "other"}) server.allow(user, "get", "cardcage.dev/fleet/");
+  for (const char* user : {"viewer", "admin"}) server.allow(user, "get", "cardcage.dev/nodes/n1");
+  for (const char* verb : {"get", "create"}) server.allow("viewer", verb, "/pods/proxy/cardcage/web-1");
+  for (const char* user : {"admin", "other"}) server.allow(user, "create", "/pods/portforward/cardcage/web-1");
+  server.put("namespaces/cardcage/pods", web_pod_object("web-1", "n1"));
+  start_with_tls({"--node-pages", "cardcage/app=web"});
+  const std::string path = "/api/v1/namespaces/cardcage/pods/https:web-1:8443/proxy/";
+  const auto node = [&](const char* token) {
+    return get_with_token(port, certificates.ca, token, "/api/v1/nodes/n1").body;
+  };
+  const std::string proxied = R"("page":{"path":")" + path + R"(","command":"kubectl proxy",)" +
+                              R"("address":"http://127.0.0.1:8001)" + path + R"("})";
+  EXPECT_TRUE(FleetProcess::wait_until([&] { return node("viewers-token").find(proxied) != std::string::npos; }))
+      << node("viewers-token");
+  EXPECT_THAT(node("admins-token"),
+              HasSubstr(R"("page":{"path":null,"command":"kubectl -n cardcage port-forward web-1 8444:8443",)"
+                        R"("address":"https://127.0.0.1:8444/"})"));
+  EXPECT_THAT(node("others-token"), HasSubstr(R"("page":null)")) << "who may not get nodes.cardcage.dev";
+}
+
+TEST_F(FleetProgramTest, LinksToThePagesOfNodesOnOnesOwnMachine) {
+  server.put("resourceslices", slice_object({}));
+  server.allow(FakeApiServer::kSelf, "get", "cardcage.dev/nodes/n1");
+  server.allow(FakeApiServer::kSelf, "create", "/pods/portforward/cardcage/web-1");
+  server.put("namespaces/cardcage/pods", web_pod_object("web-1", "n1"));
+  fleet.start({"--node-pages", "cardcage/app=web"});
+  fleet.sign_in();
+  EXPECT_TRUE(FleetProcess::wait_until([&] {
+    return fleet.get("/api/v1/nodes/n1").body.find("port-forward web-1 8444:8443") != std::string::npos;
+  })) << fleet.log();
+  server.remove("namespaces/cardcage/pods", "web-1");
+  EXPECT_TRUE(FleetProcess::wait_until(
+      [&] { return fleet.get("/api/v1/nodes/n1").body.find(R"("page":null)") != std::string::npos; }));
+}
+
 TEST_F(FleetProgramTest, RefusesWhatCannotWork) {
   struct Case {
     std::vector<std::string> arguments;
@@ -170,6 +223,7 @@ TEST_F(FleetProgramTest, RefusesWhatCannotWork) {
   for (const Case& wrong :
        {Case{{"--listen", "0.0.0.0:0"}, "give --tls-cert and --tls-key"}, Case{{"--listen", "localhost"}, "--listen"},
         Case{{"--tls-cert", "x"}, "--tls-cert and --tls-key belong together"},
+        Case{{"--node-pages", "cardcage"}, "must be NAMESPACE/SELECTOR"},
         Case{{"--kubeconfig", "/nonexistent"}, "API server: "}}) {
     fleet.start(wrong.arguments);
     const int status = fleet.reap();

@@ -1,0 +1,65 @@
+#include "tests/fakes/fake_api_objects.h"
+
+#include <algorithm>
+
+namespace cardcage::fake_api {
+
+namespace json = boost::json;
+
+namespace {
+
+std::string decode(std::string_view text) {
+  std::string decoded;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '%' && i + 2 < text.size()) {
+      decoded += static_cast<char>(std::stoi(std::string(text.substr(i + 1, 2)), nullptr, 16));
+      i += 2;
+    } else {
+      decoded += text[i];
+    }
+  }
+  return decoded;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> parse_pairs(std::string_view text, char separator) {
+  std::map<std::string, std::string> pairs;
+  while (!text.empty()) {
+    const auto end = text.find(separator);
+    const auto pair = text.substr(0, end);
+    const auto equals = pair.find('=');
+    pairs[std::string(pair.substr(0, equals))] =
+        equals == std::string_view::npos ? "" : decode(pair.substr(equals + 1));
+    text = end == std::string_view::npos ? "" : text.substr(end + 1);
+  }
+  return pairs;
+}
+
+json::object labels_of(const json::object& object) {
+  const auto* labels = object.at("metadata").as_object().if_contains("labels");
+  return labels != nullptr && labels->is_object() ? labels->get_object() : json::object();
+}
+
+bool has_labels(const std::map<std::string, std::string>& query, const json::object& labels) {
+  const auto selector = query.find("labelSelector");
+  if (selector == query.end()) return true;
+  return std::ranges::all_of(parse_pairs(selector->second, ','), [&](const auto& wanted) {
+    const auto* value = labels.if_contains(wanted.first);
+    return value != nullptr && value->is_string() && value->get_string() == wanted.second;
+  });
+}
+
+void merge(json::object& object, const json::object& changes) {
+  for (const auto& [key, change] : changes) {
+    if (change.is_null())
+      object.erase(key);
+    else if (change.is_object()) {
+      json::value& member = object[key];
+      merge(member.is_object() ? member.get_object() : member.emplace_object(), change.get_object());
+    } else
+      object[key] = change;
+  }
+}
+
+}  // namespace cardcage::fake_api
