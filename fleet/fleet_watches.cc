@@ -33,14 +33,24 @@ class SliceSink final : public ObjectSink {
 
 class ClaimSink final : public ObjectSink {
  public:
-  explicit ClaimSink(FleetStore& store) : store_(store) {}
+  ClaimSink(FleetStore& store, ObjectSink* more) : store_(store), more_(more) {}
   std::string key(const json::object& claim) const override { return key_of(claim); }
-  void put(const json::object& claim) override { put_if_readable(store_, fleet_claim_from_json(claim)); }
-  void remove(const json::object& claim) override { store_.remove_claim(namespace_of(claim), name_of(claim)); }
-  void keep(const std::unordered_set<std::string>& keys) override { store_.keep_claims(keys); }
+  void put(const json::object& claim) override {
+    put_if_readable(store_, fleet_claim_from_json(claim));
+    if (more_ != nullptr) more_->put(claim);
+  }
+  void remove(const json::object& claim) override {
+    store_.remove_claim(namespace_of(claim), name_of(claim));
+    if (more_ != nullptr) more_->remove(claim);
+  }
+  void keep(const std::unordered_set<std::string>& keys) override {
+    store_.keep_claims(keys);
+    if (more_ != nullptr) more_->keep(keys);
+  }
 
  private:
   FleetStore& store_;
+  ObjectSink* const more_;
 };
 
 class RuleSink final : public ObjectSink {
@@ -94,9 +104,9 @@ std::vector<WatchedKind> kinds() {
 }  // namespace
 
 FleetWatches::FleetWatches(asio::io_context& core, Clock& clock, ApiSession& session, FleetStore& store,
-                           NodeEvents& events, WatchPace pace, std::function<void()> changed) {
+                           NodeEvents& events, WatchPace pace, std::function<void()> changed, ObjectSink* more_claims) {
   sinks_.push_back(std::make_unique<SliceSink>(store));
-  sinks_.push_back(std::make_unique<ClaimSink>(store));
+  sinks_.push_back(std::make_unique<ClaimSink>(store, more_claims));
   sinks_.push_back(std::make_unique<RuleSink>(store));
   sinks_.push_back(std::make_unique<EventSink>(events, store));
   std::size_t i = 0;

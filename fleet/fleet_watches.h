@@ -15,9 +15,10 @@ namespace cardcage {
 // [core] One watch each for ResourceSlices, ResourceClaims, DeviceTaintRules and Events about nodes.
 class FleetWatches {
  public:
-  // Calls `changed` when one of them has read its first list, or loses or finds the API server again.
+  // Calls `changed` when one of them has read its first list, or loses or finds the API server again. `more_claims`
+  // gets the claims, too; null = none.
   FleetWatches(asio::io_context& core, Clock& clock, ApiSession& session, FleetStore& store, NodeEvents& events,
-               WatchPace pace, std::function<void()> changed);
+               WatchPace pace, std::function<void()> changed, ObjectSink* more_claims = nullptr);
   FleetWatches(const FleetWatches&) = delete;
   FleetWatches& operator=(const FleetWatches&) = delete;
   ~FleetWatches();
@@ -25,6 +26,7 @@ class FleetWatches {
   // Runs until the surrounding coroutine is cancelled.
   Task<void> run();
 
+  const ObjectWatch& claims() const { return *watches_[1]; }
   // True when all have read their first list.
   bool synced() const;
   std::vector<std::string> warnings() const;

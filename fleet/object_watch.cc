@@ -75,6 +75,11 @@ Duration ObjectWatch::pause_after(const Error& error) {
   return retry_.next();
 }
 
+std::string ObjectWatch::path_in(std::string_view name_space) const {
+  const std::size_t resource = path().rfind('/');
+  return fmt::format("{}/namespaces/{}{}", path().substr(0, resource), name_space, path().substr(resource));
+}
+
 std::optional<std::string> ObjectWatch::warning() const {
   if (state_.connected) return std::nullopt;
   if (state_.listed) return fmt::format("{} are as of {}: {}", kind_.what, timestamp(state_.last_news), state_.error);

@@ -65,6 +65,8 @@ class ObjectWatch {
   Task<void> run();
 
   const State& state() const { return state_; }
+  // Path of the objects of a namespace, in the version of the API that the watch uses.
+  std::string path_in(std::string_view name_space) const;
   // "ResourceClaims are as of 2027-01-15T08:00:00Z: API server unreachable: ..."; nothing while connected.
   std::optional<std::string> warning() const;
 

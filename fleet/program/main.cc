@@ -32,6 +32,10 @@ int main(int argc, char** argv) {
                  "name of the page in the address bar of browsers; may be repeated; default with TLS: any");
   app.add_option("--node-pages", options.node_pages,
                  "pods that serve the pages of nodes, for links: NAMESPACE/LABEL_SELECTOR; default: none");
+  app.add_option("--binding-driver", options.binding_drivers,
+                 "label claims that wait for devices of this driver for the daemon of their node; may be repeated");
+  app.add_option("--binding-lease", options.binding_lease,
+                 "NAMESPACE/NAME of the Lease that is renewed while all such claims have their labels");
   app.set_version_flag("--version", fmt::format("cardcage-fleet {}", cardcage::version()));
   try {
     app.parse(argc, argv);

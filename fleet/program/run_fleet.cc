@@ -177,6 +177,11 @@ Status run_fleet(const FleetOptions& options) {
     if (!place) return within(place.error(), "--node-pages");
     service.pages = std::move(*place);
   }
+  if (!options.binding_drivers.empty() || !options.binding_lease.empty()) {
+    auto labels = binding_label_options(options.binding_drivers, options.binding_lease);
+    if (!labels) return within(labels.error(), "--binding-driver and --binding-lease");
+    service.labels = std::move(*labels);
+  }
   return FleetProgram(options, std::move(*credentials), std::move(service)).run();
 }
 

@@ -75,11 +75,15 @@ FleetService::FleetService(asio::io_context& core, Clock& clock, Credentials cre
       readers_(std::make_shared<Readers>()),
       announcement_(core, clock, kAnnouncementPause, [this] { announce(); }),
       store_([this] { announcement_.request(); }),
-      watches_(core, clock, session_, store_, events_, options.pace, [this] {
-        // Parsing the first lists took the most memory that this process ever needs.
-        if (watches_.synced()) release_startup_memory();
-        store_.touch();
-      }) {
+      labels_(options.labels ? std::make_unique<BindingLabels>(core, clock, session_, *options.labels) : nullptr),
+      watches_(
+          core, clock, session_, store_, events_, options.pace,
+          [this] {
+            // Parsing the first lists took the most memory that this process ever needs.
+            if (watches_.synced()) release_startup_memory();
+            store_.touch();
+          },
+          labels_.get()) {
   if (options.pages) pages_ = std::make_unique<Pages>(core, clock, session_, options, [this] { store_.touch(); });
 }
 
@@ -87,10 +91,15 @@ FleetService::~FleetService() = default;
 
 Task<void> FleetService::run() {
   using namespace asio::experimental::awaitable_operators;
-  if (pages_)
-    co_await (watches_.run() && pages_->watch.run());
-  else
-    co_await watches_.run();
+  co_await (watches_.run() && follow_pages() && label_claims());
+}
+
+Task<void> FleetService::follow_pages() {
+  if (pages_) co_await pages_->watch.run();
+}
+
+Task<void> FleetService::label_claims() {
+  if (labels_) co_await labels_->run(watches_.claims());
 }
 
 void FleetService::announce() {
@@ -177,6 +186,9 @@ std::string FleetService::metrics() const {
       store_.incomplete_pools().size());
   add("cardcage_fleet_lost_watches", "gauge", "Watches that have lost the API server.", watches_.lost());
   add("cardcage_fleet_readers", "gauge", "Browsers that follow changes.", readers_->open.size());
+  if (labels_)
+    add("cardcage_fleet_unlabelled_claims", "gauge", "Claims whose label for a node's daemon is wrong.",
+        labels_->waiting());
   add("cardcage_fleet_requests_total", "counter", "Requests for JSON.", requests_);
   add("cardcage_fleet_changes_total", "counter", "Changes of devices, claims, rules and Events.", store_.revision());
   return out;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "fleet/binding_labels.h"
 #include "fleet/fleet_query.h"
 #include "fleet/fleet_watches.h"
 #include "fleet/node_pages.h"
@@ -16,7 +17,8 @@
 namespace cardcage {
 
 struct FleetServiceOptions {
-  std::optional<PodsPlace> pages = {};  // nothing = no links to the pages of nodes
+  std::optional<PodsPlace> pages = {};             // nothing = no links to the pages of nodes
+  std::optional<BindingLabelOptions> labels = {};  // nothing = writes no object
   WatchPace pace = {};
 };
 
@@ -48,6 +50,8 @@ class FleetService {
   struct Readers;
   using Page = std::function<WebResponse(const WebRequest&)>;
 
+  Task<void> follow_pages();
+  Task<void> label_claims();
   void announce();
   WebRoute route(std::string path, Page page);
   // Serves the response to an equal request again until the next change is announced.
@@ -64,6 +68,7 @@ class FleetService {
   PacedCall announcement_;
   FleetStore store_;
   NodeEvents events_;
+  const std::unique_ptr<BindingLabels> labels_;  // null = none are written
   FleetWatches watches_;
   std::unique_ptr<Pages> pages_;  // null = no links
   std::uint64_t requests_ = 0;

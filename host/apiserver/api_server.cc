@@ -43,20 +43,27 @@ ApiCall update_call(const NodeEvent& event) {
 
 }  // namespace
 
-Result<std::unique_ptr<ApiServer>> ApiServer::make(asio::io_context& core, Clock& clock,
-                                                   const ApiServerConfig& config) {
+Result<std::unique_ptr<ApiServer>> ApiServer::make(asio::io_context& core, Clock& clock, const ApiServerConfig& config,
+                                                   const std::string& node) {
   auto credentials = config.kubeconfig.empty()
                          ? Credentials::from_service_account(clock, {from_environment("KUBERNETES_SERVICE_HOST"),
                                                                      from_environment("KUBERNETES_SERVICE_PORT")})
                          : Credentials::from_kubeconfig(clock, config.kubeconfig);
   if (!credentials) return within(credentials.error(), "API server");
-  return std::make_unique<ApiServer>(core, clock, std::move(*credentials), ApiPace{config.request_timeout});
+  std::optional<ClaimLabelling> labelling;
+  if (const std::size_t slash = config.claim_labels.find('/'); slash != std::string::npos)
+    labelling = {config.claim_labels.substr(0, slash), config.claim_labels.substr(slash + 1), node};
+  return std::make_unique<ApiServer>(core, clock, std::move(*credentials), ApiPace{config.request_timeout},
+                                     std::move(labelling));
 }
 
-ApiServer::ApiServer(asio::io_context& core, Clock& clock, Credentials credentials, ApiPace pace)
+ApiServer::ApiServer(asio::io_context& core, Clock& clock, Credentials credentials, ApiPace pace,
+                     std::optional<ClaimLabelling> labelling)
     : core_(core),
       clock_(clock),
       session_(core, clock, std::move(credentials), pace),
+      labelling_(std::move(labelling)),
+      labelled_claims_(core, clock, [this] { return read_renewal(); }),
       versions_(core, clock, Duration::zero()) {}
 
 Task<Result<ResourceApi>> ApiServer::discover(Instant deadline) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "host/apiserver/api_session.h"
+#include "host/apiserver/labelled_claims.h"
 #include "host/apiserver/slice_feed.h"
 #include "host/apiserver/slice_json.h"
 #include "host/config/config.h"
@@ -21,9 +22,12 @@ namespace cardcage {
 // [core] Must outlive its calls.
 class ApiServer final : public Cluster {
  public:
-  // Uses the kubeconfig in `config`, or else the service account of the pod. Reads files but does not connect.
-  static Result<std::unique_ptr<ApiServer>> make(asio::io_context& core, Clock& clock, const ApiServerConfig& config);
-  ApiServer(asio::io_context& core, Clock& clock, Credentials credentials, ApiPace pace);
+  // Uses the kubeconfig in `config`, or else the service account of the pod. Reads files but does not connect. `node`
+  // is the daemon's.
+  static Result<std::unique_ptr<ApiServer>> make(asio::io_context& core, Clock& clock, const ApiServerConfig& config,
+                                                 const std::string& node = {});
+  ApiServer(asio::io_context& core, Clock& clock, Credentials credentials, ApiPace pace,
+            std::optional<ClaimLabelling> labelling = {});
 
   Task<Result<Claim>> get_claim(std::string name_space, std::string name, Instant deadline) override;
   Task<Result<PodClaims>> get_pod_claims(std::string name_space, std::string pod, Instant deadline) override;
@@ -32,7 +36,8 @@ class ApiServer final : public Cluster {
   // Uses server-side apply, with the owner as field manager.
   Task<Status> apply_claim_status(ClaimRef claim, StatusOwner owner, std::vector<DeviceStatus> devices,
                                   Instant deadline) override;
-  // Reads pages of 100 claims first, then watches that follow each other.
+  // Reads pages of 100 claims first, then watches that follow each other. While cardcage-fleet labels claims, reads
+  // only those of the node.
   Task<Status> follow_claims(std::function<void(ClaimEvent)> on_event) override;
   // The first list comes from the server's cache, since all nodes start together after an outage; it may be late, and
   // the watch brings what it lacks. Drivers that start together share it. Later lists follow a failure and are exact:
@@ -71,7 +76,9 @@ class ApiServer final : public Cluster {
   Task<Result<ResourceApi>> find_version(Instant deadline);
   // Makes a call whose path and body depend on the version.
   Task<Result<std::string>> call(MakeCall make, Instant deadline);
-  Task<Result<std::string>> list_claims(std::function<void(ClaimEvent)> on_event);
+  Task<Result<std::string>> list_claims(std::string selector, std::function<void(ClaimEvent)> on_event);
+  Task<Status> follow_selected(std::string selector, std::function<void(ClaimEvent)> on_event);
+  Task<Result<std::string>> read_renewal();
   Task<Result<Slice>> write_slice(MakeCall make, Instant deadline);
   Task<Result<std::string>> list_page(std::string query, SliceList& list, Instant deadline);
   Task<Result<SliceList>> list_pages(std::string selector, Instant deadline);
@@ -82,6 +89,8 @@ class ApiServer final : public Cluster {
   asio::io_context& core_;
   Clock& clock_;
   ApiSession session_;
+  const std::optional<ClaimLabelling> labelling_;
+  LabelledClaims labelled_claims_;
   std::optional<ResourceApi> version_;
   std::set<std::string> listed_;  // the selectors that have been listed
   SharedCall<ResourceApi> versions_;

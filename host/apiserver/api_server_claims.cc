@@ -1,9 +1,14 @@
-// Follows the ResourceClaims of the cluster. No selector finds the claims that are allocated to one node, so all are
-// read.
+// Follows ResourceClaims: those that cardcage-fleet has labelled for the node, or all of the cluster, because no other
+// selector finds the claims that are allocated to one node.
+#include <boost/asio/experimental/awaitable_operators.hpp>
+
+#include "host/apiserver/api_parts.h"
 #include "host/apiserver/api_server.h"
+#include "host/apiserver/binding_label.h"
 #include "host/apiserver/claim_json.h"
 #include "host/apiserver/percent_encode.h"
 #include "host/apiserver/watch_event.h"
+#include "host/core/cancellation.h"
 #include "host/core/log.h"
 
 namespace cardcage {
@@ -20,17 +25,22 @@ std::string claims_path(ResourceApi version) {
   return fmt::format("/apis/resource.k8s.io/{}/resourceclaims", to_string(version));
 }
 
-ApiCall page_call(ResourceApi version, const std::string& next) {
-  const std::string from = next.empty() ? "" : "&continue=" + percent_encode(next);
-  return {
-      "list ResourceClaims",
-      {.path = fmt::format("{}?limit={}{}", claims_path(version), kClaimsPerPage, from), .max_body = kMaxClaimPage}};
+// A selector begins with '&'.
+std::string selector_of(const std::optional<ClaimLabelling>& labelling) {
+  return "&labelSelector=" + percent_encode(fmt::format("{}={}", kBindingLabel, binding_label_of(labelling->node)));
 }
 
-ApiCall watch_call(ResourceApi version, const std::string& since) {
+ApiCall page_call(ResourceApi version, const std::string& selector, const std::string& next) {
+  const std::string from = next.empty() ? "" : "&continue=" + percent_encode(next);
+  return {"list ResourceClaims",
+          {.path = fmt::format("{}?limit={}{}{}", claims_path(version), kClaimsPerPage, selector, from),
+           .max_body = kMaxClaimPage}};
+}
+
+ApiCall watch_call(ResourceApi version, const std::string& selector, const std::string& since) {
   return {"watch ResourceClaims",
-          {.path = fmt::format("{}?watch=1&allowWatchBookmarks=true&timeoutSeconds={}&resourceVersion={}",
-                               claims_path(version), kWatchTime.count(), percent_encode(since)),
+          {.path = fmt::format("{}?watch=1&allowWatchBookmarks=true&timeoutSeconds={}&resourceVersion={}{}",
+                               claims_path(version), kWatchTime.count(), percent_encode(since), selector),
            .max_body = kMaxClaimPage}};
 }
 
@@ -45,10 +55,10 @@ void deliver(ClaimEvent::Kind kind, const json::value& object, const std::functi
 }  // namespace
 
 // Returns the version of the list.
-Task<Result<std::string>> ApiServer::list_claims(std::function<void(ClaimEvent)> on_event) {
+Task<Result<std::string>> ApiServer::list_claims(std::string selector, std::function<void(ClaimEvent)> on_event) {
   std::string next;
   while (true) {
-    MakeCall make = [&next](ResourceApi version) { return page_call(version, next); };
+    MakeCall make = [&](ResourceApi version) { return page_call(version, selector, next); };
     const auto body = co_await call(std::move(make), clock_.now() + kPageLimit);
     if (!body) co_return std::unexpected(body.error());
     const auto page = parse_json(*body, "the response of the API server");
@@ -63,7 +73,34 @@ Task<Result<std::string>> ApiServer::list_claims(std::function<void(ClaimEvent)>
 }
 
 Task<Status> ApiServer::follow_claims(std::function<void(ClaimEvent)> on_event) {
-  auto version = co_await list_claims(on_event);
+  using namespace asio::experimental::awaitable_operators;
+  while (labelling_) {
+    const bool labelled = co_await labelled_claims_.complete();
+    auto following = follow_selected(labelled ? selector_of(labelling_) : "", on_event);
+    auto changing = labelled_claims_.wait_for_change(labelled);
+    const auto first = co_await (std::move(following) || std::move(changing));
+    if (first.index() == 0) co_return std::get<0>(first);
+    const bool over = co_await cancelled();
+    if (over) co_return fail(Code::kCancelled, "following claims was cancelled");
+    log(LogLevel::kInfo, labelled ? "cardcage-fleet does not label claims now; following all claims of the cluster"
+                                  : "cardcage-fleet labels claims; following those of this node");
+  }
+  co_return co_await follow_selected("", std::move(on_event));
+}
+
+Task<Result<std::string>> ApiServer::read_renewal() {
+  ApiCall lease{fmt::format("get Lease '{}/{}'", labelling_->name_space, labelling_->lease),
+                {.path = fmt::format("/apis/coordination.k8s.io/v1/namespaces/{}/leases/{}", labelling_->name_space,
+                                     labelling_->lease),
+                 .max_body = kMaxObject}};
+  const auto body = co_await session_.call(std::move(lease), clock_.now() + kPageLimit);
+  const auto read = parse_response(body);
+  if (!read) co_return std::unexpected(read.error());
+  co_return std::string(text_at(object_at(as_object(*read), "spec"), "renewTime"));
+}
+
+Task<Status> ApiServer::follow_selected(std::string selector, std::function<void(ClaimEvent)> on_event) {
+  auto version = co_await list_claims(selector, on_event);
   if (!version) co_return std::unexpected(version.error());
   on_event({ClaimEvent::Kind::kListed, {}});
   std::function<Status(std::string_view)> take = [&version, &on_event](std::string_view line) {
@@ -75,7 +112,7 @@ Task<Status> ApiServer::follow_claims(std::function<void(ClaimEvent)> on_event) 
   while (true) {
     const auto api = co_await discover(clock_.now() + kPageLimit);
     if (!api) co_return std::unexpected(api.error());
-    ApiCall watch = watch_call(*api, *version);
+    ApiCall watch = watch_call(*api, selector, *version);
     const Status ended = co_await session_.stream(std::move(watch), kWatchTime + kClaimWatchGrace, take);
     if (!ended && ended.error().code == Code::kUnimplemented && version_ == *api) version_.reset();
     if (!ended) co_return ended;

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr Duration kApplyLimit = 10s, kReleaseLimit = 30s;
+constexpr Duration kApplyLimit = 10s, kReleaseLimit = 30s, kAskLimit = 10s, kAskAgain = 15s;
 constexpr const char* kPart = "binding";  // the part of the driver that owns the conditions
 
 bool has_bindings(const ModulePart& part) {
@@ -99,6 +99,7 @@ void Binder::take(ClaimEvent event) {
     return;
   }
   listed_.insert(uid);
+  unreported_.erase(uid);
   Waiting& waiting = waiting_[uid];
   if (waiting.claim == event.claim) return;
   const Claim before = std::exchange(waiting.claim, std::move(event.claim));
@@ -151,6 +152,10 @@ Instant Binder::spawn_due() {
   for (const auto& record : all_begun()) {
     const std::string& uid = record->ref.uid;
     if (!must_release(*record) || busy_.contains(uid)) continue;
+    if (const auto later = unreported_.find(uid); later != unreported_.end() && now < later->second) {
+      next = std::min(next, later->second);
+      continue;
+    }
     if (!is_due(releasing_[uid])) continue;
     busy_.insert(uid);
     calls_.spawn(release(record));
@@ -178,6 +183,15 @@ bool Binder::must_release(const ClaimRecord& record) const {
 
 Task<void> Binder::release(std::shared_ptr<const ClaimRecord> record) {
   const std::string uid = record->ref.uid;
+  const bool unwanted = co_await is_unwanted(record);
+  if (!unwanted) {
+    releasing_.erase(uid);
+    busy_.erase(uid);
+    unreported_[uid] = environment_.clock.now() + kAskAgain;
+    wake_.wake();
+    co_return;
+  }
+  unreported_.erase(uid);
   const auto still_ours = [this, uid]() -> Status {
     if (const auto known = environment_.ledger.find({driver_, uid}); known && known->phase == ClaimPhase::kPrepared)
       return fail(Code::kFailedPrecondition, "the kubelet has prepared it meanwhile");
@@ -191,6 +205,18 @@ Task<void> Binder::release(std::shared_ptr<const ClaimRecord> record) {
   busy_.erase(uid);
   if (!is_needed()) need_changed_.wake();
   wake_.wake();
+}
+
+// The label by which the cluster finds the claims of this node may be missing for a while, so a claim that is not
+// reported is asked for before its devices are released.
+Task<bool> Binder::is_unwanted(std::shared_ptr<const ClaimRecord> record) {
+  const ClaimRef ref = record->ref;
+  if (waiting_.contains(ref.uid)) co_return true;
+  const auto claim =
+      co_await environment_.cluster.get_claim(ref.name_space, ref.name, environment_.clock.now() + kAskLimit);
+  if (!claim) co_return claim.error().code == Code::kNotFound;
+  co_return claim->ref.uid != ref.uid || claim->reserved_for.empty() ||
+      !same_devices(allocations_of(*record), allocations_for(*claim, driver_));
 }
 
 // The claim may be reserved again while it is allocated, and then the scheduler must not find its devices ready. It has

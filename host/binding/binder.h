@@ -73,6 +73,7 @@ class Binder {
   Instant spawn_due();
   bool must_release(const ClaimRecord& record) const;
   Task<void> release(std::shared_ptr<const ClaimRecord> record);
+  Task<bool> is_unwanted(std::shared_ptr<const ClaimRecord> record);
   Task<void> withdraw(std::string uid);
   Task<void> bind(std::string uid);
   Task<Status> make_ready(Claim claim, std::shared_ptr<Statuses> statuses);
@@ -89,6 +90,8 @@ class Binder {
   std::set<std::string> busy_;              // UIDs of claims with a call in flight
   // Claims that were begun and are not released yet, with the time of the next attempt.
   std::map<std::string, Instant> releasing_;
+  // Claims that the cluster does not report although a pod waits for them, with the time to ask again.
+  std::map<std::string, Instant> unreported_;
   Backoff follow_again_;
   TaskGroup calls_;
   Wakeup wake_, need_changed_, stopped_;

@@ -80,6 +80,7 @@ struct NodeConfig {
 struct ApiServerConfig {
   std::filesystem::path kubeconfig;  // empty = in-cluster
   std::chrono::milliseconds request_timeout{10'000};
+  std::string claim_labels;  // "namespace/name" of the Lease by which cardcage-fleet labels claims; empty = none
 };
 
 struct LogConfig {

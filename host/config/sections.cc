@@ -2,11 +2,13 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "host/config/fields.h"
 #include "host/config/names.h"
 #include "host/core/tcp_address.h"
+#include "host/model/naming.h"
 
 namespace cardcage {
 namespace {
@@ -95,6 +97,13 @@ Status check_listen(std::string_view text) {
   return address || text.empty() ? Status() : std::unexpected(address.error());
 }
 
+Status check_claim_labels(std::string_view text) {
+  const std::size_t slash = std::min(text.find('/'), text.size());
+  const std::string_view name = text.substr(std::min(slash + 1, text.size()));
+  if (text.empty() || (is_dns_label(text.substr(0, slash)) && is_dns_subdomain(name))) return {};
+  return fail(Code::kInvalidArgument, "'{}' is not the \"namespace/name\" of a Lease", text);
+}
+
 constexpr std::pair<std::string_view, NumaAttribute> kNumaAttributes[] = {{"scalar", NumaAttribute::kScalar},
                                                                           {"list", NumaAttribute::kList}};
 constexpr std::pair<std::string_view, LogLevel> kLevels[] = {{"trace", LogLevel::kTrace},
@@ -131,7 +140,8 @@ constexpr std::tuple kNode{
 
 constexpr std::tuple kApiServer{
     field<&ApiServerConfig::kubeconfig>("kubeconfig", read_absolute),
-    field<&ApiServerConfig::request_timeout>("request_timeout", between(kLeast, milliseconds(60'000)))};
+    field<&ApiServerConfig::request_timeout>("request_timeout", between(kLeast, milliseconds(60'000))),
+    field<&ApiServerConfig::claim_labels>("claim_labels", text(check_claim_labels))};
 
 constexpr std::tuple kLog{field<&LogConfig::level>("level", one_of(kLevels)),
                           field<&LogConfig::format>("format", one_of(kFormats))};

@@ -55,7 +55,7 @@ Status Foundation::open_cluster() {
     cluster = std::move(*node);
     return {};
   }
-  auto server = ApiServer::make(core, clock, config.apiserver);
+  auto server = ApiServer::make(core, clock, config.apiserver, config.node.name);
   if (!server) return std::unexpected(server.error());
   cluster = std::move(*server);
   return {};

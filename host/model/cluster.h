@@ -75,8 +75,9 @@ class Cluster {
   // other owners stay. Fails with kAborted if the claim was replaced (has another UID). Safe to repeat.
   virtual Task<Status> apply_claim_status(ClaimRef claim, StatusOwner owner, std::vector<DeviceStatus> devices,
                                           Instant deadline) = 0;
-  // Reports all claims of the cluster, then each change. Runs until it fails or the surrounding coroutine is cancelled;
-  // then call it again.
+  // Reports the claims that may wait for devices of the daemon's node, and perhaps all others of the cluster, then each
+  // change; from time to time all of them again, up to kListed. Runs until it fails or the surrounding coroutine is
+  // cancelled; then call it again. A claim that is not reported may still exist: get_claim() tells.
   virtual Task<Status> follow_claims(std::function<void(ClaimEvent)> on_event) = 0;
 
   virtual Task<Result<SliceList>> list_slices(std::string driver, std::string node_name, Instant deadline) = 0;

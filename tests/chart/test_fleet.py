@@ -2,7 +2,7 @@
 
 import pytest
 
-from chart import one, refusal, render
+from chart import config, one, refusal, render
 
 MOCK = {"modules": {"mock": {"enabled": True}}}
 
@@ -68,6 +68,36 @@ def test_links_to_the_pages_of_nodes():
     assert not set(tuple(term.split("=")) for term in selector.split(",")) <= set(one(objects, "DaemonSet")["spec"]["template"]["metadata"]["labels"].items())
     assert one(objects, "Role", "cardcage-fleet")["rules"] == [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]}]
     assert one(objects, "RoleBinding", "cardcage-fleet")["subjects"] == one(objects, "ClusterRoleBinding", "cardcage-fleet")["subjects"]
+
+
+def test_it_labels_claims_where_devices_are_made_ready():
+    assert "apiserver" not in config(render(fleet()))
+    objects = render(fleet() | {"bindingConditions": {"enabled": True}})
+    assert config(objects)["apiserver"] == {"claim_labels": "cardcage/cardcage-fleet"}
+    assert one(objects, "Lease", "cardcage-fleet")["metadata"]["namespace"] == "cardcage"
+    command = pod(objects)["containers"][0]["command"]
+    assert command[-2:] == ["--binding-lease=cardcage/cardcage-fleet", "--binding-driver=gpu.mock.cardcage.dev"]
+    assert one(objects, "ClusterRole", "cardcage-fleet-binding-conditions")["rules"] == [{"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims"], "verbs": ["patch"]}]
+    lease = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "resourceNames": ["cardcage-fleet"]}
+    assert one(objects, "Role", "cardcage-fleet")["rules"] == [lease | {"verbs": ["patch"]}]
+    assert one(objects, "Role", "cardcage-binding-conditions")["rules"] == [lease | {"verbs": ["get"]}]
+    assert one(objects, "RoleBinding", "cardcage-binding-conditions")["subjects"][0]["name"] == "cardcage"
+    [condition] = one(objects, "ValidatingAdmissionPolicy", "cardcage-fleet-claims")["spec"]["matchConditions"]
+    assert condition["expression"] == 'request.userInfo.username == "system:serviceaccount:cardcage:cardcage-fleet"'
+
+
+def test_without_the_fleet_daemons_watch_all_claims():
+    objects = render(MOCK | {"bindingConditions": {"enabled": True}})
+    assert "apiserver" not in config(objects)
+    assert not {name for name in names(objects) if "Lease" in name or "fleet" in name}
+
+
+def test_profiles_and_values_of_yours():
+    values = fleet() | {"bindingConditions": {"enabled": True}, "config": {"apiserver": {"request_timeout": "5s"}},
+                        "profiles": [{"name": "a", "nodeSelector": {"x": "a"}}, {"name": "b", "nodeSelector": {"x": "b"}, "overrides": {"config": {"apiserver": {"claim_labels": ""}}}}]}
+    objects = render(values)
+    assert config(objects, "cardcage-a")["apiserver"] == {"request_timeout": "5s", "claim_labels": "cardcage/cardcage-fleet"}
+    assert config(objects, "cardcage-b")["apiserver"]["claim_labels"] == ""
 
 
 def test_values_reach_the_program():

@@ -42,6 +42,22 @@ void FakeCluster::put_claim(Claim claim) {
   for (Watcher& follower : followers_) follower.wakeup.wake();
 }
 
+void FakeCluster::hide_claim(const std::string& name_space, const std::string& name) {
+  hidden_.insert({name_space, name});
+  for (Watcher& follower : followers_) follower.wakeup.wake();
+}
+
+void FakeCluster::show_claim(const std::string& name_space, const std::string& name) {
+  hidden_.erase({name_space, name});
+  for (Watcher& follower : followers_) follower.wakeup.wake();
+}
+
+FakeCluster::Claims FakeCluster::reported() const {
+  Claims claims = claims_;
+  for (const auto& key : hidden_) claims.erase(key);
+  return claims;
+}
+
 void FakeCluster::remove_claim(const std::string& name_space, const std::string& name) {
   claims_.erase({name_space, name});
   for (Watcher& follower : followers_) follower.wakeup.wake();
@@ -137,13 +153,13 @@ Task<Status> FakeCluster::follow_claims(std::function<void(ClaimEvent)> on_event
   const Status arrived = co_await arrive(Verb::kFollow, "", Instant::max());
   if (!arrived) co_return arrived;
   Entry<Watcher> self(followers_, core_);
-  auto known = claims_;
+  Claims known = reported();
   for (const auto& [key, claim] : known) on_event({ClaimEvent::Kind::kThere, claim});
   on_event({ClaimEvent::Kind::kListed, {}});
   while (true) {
     co_await self->wakeup.wait();
     if (self->end) co_return *self->end;
-    const auto before = std::exchange(known, claims_);
+    const auto before = std::exchange(known, reported());
     for (const auto& [key, claim] : before)
       if (const auto now = known.find(key); now == known.end() || now->second.ref.uid != claim.ref.uid)
         on_event({ClaimEvent::Kind::kGone, claim});

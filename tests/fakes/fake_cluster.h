@@ -8,6 +8,7 @@
 #include <functional>
 #include <list>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -46,6 +47,9 @@ class FakeCluster final : public Cluster {
   // Changes by other clients. A claim is stored under the namespace and name in its ref.
   void put_claim(Claim claim);
   void remove_claim(const std::string& name_space, const std::string& name);
+  // Followers are not told of the claim any more, as if it had lost its label.
+  void hide_claim(const std::string& name_space, const std::string& name);
+  void show_claim(const std::string& name_space, const std::string& name);
   void put_pod(const std::string& name_space, const std::string& name, PodClaims claims) {
     pods_[{name_space, name}] = std::move(claims);
   }
@@ -126,9 +130,13 @@ class FakeCluster final : public Cluster {
   void drop(std::map<std::string, Slice>::iterator entry);
   void publish(SliceEvent::Kind kind, const Slice& slice);
 
+  using Claims = std::map<std::pair<std::string, std::string>, Claim>;
+  Claims reported() const;
+
   asio::io_context& core_;
   Clock& clock_;
-  std::map<std::pair<std::string, std::string>, Claim> claims_;
+  Claims claims_;
+  std::set<Claims::key_type> hidden_;
   std::map<std::pair<std::string, std::string>, PodClaims> pods_;
   std::map<std::string, ClusterNode> nodes_;
   std::map<std::tuple<std::string, std::string, std::string>, std::vector<DeviceStatus>>

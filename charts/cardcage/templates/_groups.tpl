@@ -17,8 +17,8 @@ removes a key, as in Helm; everything else is replaced, also by false or an empt
 {{- end }}
 
 {{- /*
-The groups of nodes, each with a DaemonSet of its own: {"groups": [{"name", "profile", "values", "modules"}]}. Without profiles
-there is one group. `values` are those of the chart with the overrides of the profile.
+The groups of nodes, each with a DaemonSet of its own: {"groups": [{"name", "profile", "values", "modules", "lease"}]}. Without
+profiles there is one group. `values` are those of the chart with the overrides of the profile.
 */}}
 {{- define "cardcage.groups" -}}
 {{- $root := . }}
@@ -33,8 +33,9 @@ there is one group. `values` are those of the chart with the overrides of the pr
 {{- else }}
 {{- $groups = list (dict "name" $fullname "profile" "" "values" $base) }}
 {{- end }}
-{{- range $groups }}
+{{- range $group := $groups }}
 {{- $_ := set . "modules" (include "cardcage.modules" .values | fromJson).modules }}
+{{- with include "cardcage.fleet.lease" $root }}{{ $_ := set $group "lease" (printf "%s/%s" $root.Release.Namespace .) }}{{ end }}
 {{- end }}
 {{- dict "groups" $groups | toJson }}
 {{- end }}

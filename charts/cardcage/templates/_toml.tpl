@@ -91,7 +91,9 @@ path = {{ toRawJson .path }}
 {{- define "cardcage.toml.start" -}}
 [node]
 {{- include "cardcage.toml.lines" (merge (include "cardcage.node" . | fromJson) (default dict .values.config.node)) }}
-{{- with .values.config.apiserver }}
+{{- $apiserver := deepCopy (default dict .values.config.apiserver) }}
+{{- if and .lease (not (hasKey $apiserver "claim_labels")) }}{{ $_ := set $apiserver "claim_labels" .lease }}{{ end }}
+{{- with $apiserver }}
 
 [apiserver]
 {{- include "cardcage.toml.lines" . }}

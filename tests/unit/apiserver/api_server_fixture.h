@@ -35,7 +35,8 @@ class ApiServerFixture : public CoreFixture {
   void write(const std::string& name, const std::string& content) {
     ASSERT_TRUE(write_file_atomically(folder / name, content, 0600, false));
   }
-  void connect(Clock& clock, Duration request_timeout = std::chrono::seconds(20)) {
+  void connect(Clock& clock, Duration request_timeout = std::chrono::seconds(20),
+               std::optional<ClaimLabelling> labelling = {}) {
     const auto url = server.url();
     const auto port = url.substr(url.rfind(':') + 1);
     auto credentials = Credentials::from_service_account(clock, {"127.0.0.1", port, folder.path()});
@@ -43,7 +44,7 @@ class ApiServerFixture : public CoreFixture {
     const ApiPace pace{.request_timeout = request_timeout,
                        .first_pause = std::chrono::milliseconds(1),
                        .longest_pause = std::chrono::milliseconds(20)};
-    api = std::make_unique<ApiServer>(core, clock, std::move(*credentials), pace);
+    api = std::make_unique<ApiServer>(core, clock, std::move(*credentials), pace, std::move(labelling));
   }
   static Instant within_time(Duration left) { return std::chrono::steady_clock::now() + left; }
   Result<Claim> get_claim(Duration left = std::chrono::seconds(20)) {

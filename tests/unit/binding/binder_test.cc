@@ -227,6 +227,46 @@ TEST_F(BinderTest, AClaimThatIsReservedAgainIsNotFoundReady) {
   EXPECT_EQ(stated_status("1"), Status::kTrue);
 }
 
+TEST_F(BinderTest, AClaimThatHasLostItsLabelIsNotReleasedWhileAPodWaits) {
+  offer("gpu-0");
+  cluster.put_claim(waiting_claim("1", "gpu-0"));
+  settle();
+  cluster.hide_claim("team", "claim-1");
+  pass(1min);
+  EXPECT_EQ(phase("1"), ClaimPhase::kBinding);
+  EXPECT_EQ(gpus->count<UnprepareCall>(), 0);
+  const std::size_t asked = cluster.count(FakeCluster::Verb::kGetClaim);
+  EXPECT_GE(asked, 3u);
+  EXPECT_LE(asked, 6u) << "every 15 s";
+  const int calls = gpus->count<BindCall>();
+
+  conditions = ready(true);
+  cluster.show_claim("team", "claim-1");
+  pass(3s);
+  EXPECT_EQ(gpus->count<BindCall>(), calls + 1);
+  EXPECT_EQ(stated_status("1"), Status::kTrue);
+  EXPECT_EQ(cluster.count(FakeCluster::Verb::kGetClaim), asked);
+
+  cluster.hide_claim("team", "claim-1");
+  settle();
+  cluster.remove_claim("team", "claim-1");
+  pass(20s);
+  EXPECT_TRUE(until([&] { return !record("1"); }));
+  EXPECT_EQ(gpus->count<UnprepareCall>(), 1);
+}
+
+TEST_F(BinderTest, NothingIsReleasedBeforeTheClusterIsKnown) {
+  offer("gpu-0");
+  cluster.put_claim(waiting_claim("1", "gpu-0"));
+  settle();
+  cluster.fail_next(FakeCluster::Verb::kGetClaim, 1, {Code::kUnavailable, "no response"});
+  cluster.remove_claim("team", "claim-1");
+  pass(10s);
+  EXPECT_TRUE(record("1"));
+  pass(10s);
+  EXPECT_TRUE(until([&] { return !record("1"); }));
+}
+
 TEST_F(BinderTest, AReleaseThatFailsIsRepeated) {
   offer("gpu-0");
   cluster.put_claim(waiting_claim("1", "gpu-0"));

@@ -65,6 +65,7 @@ device_plugins_dir = "${CARDCAGE_DEMO_DIR}/device-plugins/"
 [apiserver]
 kubeconfig = "/kc$$"
 request_timeout = "1s500ms"
+claim_labels = "cardcage/cardcage-fleet"
 [log]
 level = "debug"
 format = "json"
@@ -95,6 +96,7 @@ module_call = "8m"
   EXPECT_EQ(config->node.instance, "0f1d2c3b-aaaa-bbbb-cccc-123456789012");
   EXPECT_EQ(config->apiserver.kubeconfig.native(), "/kc$");
   EXPECT_EQ(config->apiserver.request_timeout, 1500ms);
+  EXPECT_EQ(config->apiserver.claim_labels, "cardcage/cardcage-fleet");
   EXPECT_EQ(config->log.level, LogLevel::kDebug);
   EXPECT_EQ(config->log.format, LogFormat::kJson);
   EXPECT_EQ(config->deadlines.prepare, 1s);

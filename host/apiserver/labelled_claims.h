@@ -1,0 +1,40 @@
+// Whether cardcage-fleet labels the claims that wait for devices of the node (docs/decisions/0049).
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "host/core/shared_call.h"
+
+namespace cardcage {
+
+struct ClaimLabelling {
+  std::string name_space, lease;  // the Lease that cardcage-fleet renews while all claims have their labels
+  std::string node;
+};
+
+// [core] Looks at the Lease every two minutes. A Lease that has not changed since the last look is not renewed any
+// more; clocks of other machines do not matter. Must outlive its calls.
+class LabelledClaims {
+ public:
+  // Reads when the Lease was renewed; empty = never.
+  using Read = std::function<Task<Result<std::string>>()>;
+
+  LabelledClaims(asio::io_context& core, Clock& clock, Read read);
+
+  // Whether the labels are complete.
+  Task<bool> complete();
+  // Returns when complete() is no longer `was`.
+  Task<void> wait_for_change(bool was);
+
+ private:
+  Task<Result<bool>> look();
+
+  Clock& clock_;
+  const Read read_;
+  SharedCall<bool> looks_;
+  std::string renewed_;  // at the last look
+  bool complete_ = false;
+};
+
+}  // namespace cardcage
