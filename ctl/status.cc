@@ -43,7 +43,8 @@ void print_status(const admin::v1::GetStatusResponse& status) {
        {"pod resources", to_text(status.pod_resources())},
        {"node labels", to_text(status.node_labels())},
        {"runtime", to_text(status.container_runtime())},
-       {"claim status", to_text(status.claim_status())}});
+       {"claim status", to_text(status.claim_status())},
+       {"state folder", status.state_dir().level() == "bad" ? to_text(status.state_dir()) : ""}});
   if (status.drivers_size() > 0) {
     fmt::print("\n");
     Table table({"DRIVER", "MODULE", "POOL", "DEVICES", "REGISTRATION", "PUBLICATION"});

@@ -292,6 +292,7 @@ void fill(wire::GetStatusResponse& message, const StatusReport& report) {
   fill(*message.mutable_node_labels(), report.node_labels);
   fill(*message.mutable_container_runtime(), report.runtime);
   fill(*message.mutable_claim_status(), report.claim_status);
+  fill(*message.mutable_state_dir(), disk_condition(report.state_disk));
   for (const auto& warning : report.warnings) message.add_warnings(text(warning));
 }
 

@@ -6,9 +6,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <mutex>
+#include <functional>
 #include <optional>
-#include <thread>
+
+#include "host/core/detached.h"
 
 namespace cardcage {
 namespace {
@@ -17,19 +18,6 @@ constexpr Duration kLookLimit = std::chrono::seconds(1);
 // Limits the threads that look, which end within microseconds unless a file system does not respond.
 constexpr int kMaxLooking = 64;
 std::atomic<int> looking = 0;
-
-// Shared with the thread, which may be left behind.
-struct Look {
-  std::mutex mutex;
-  std::optional<OneShot<std::vector<Misfits>>> asked;  // empty once the core does not wait any more
-};
-
-struct GiveUp {
-  void operator()(Look* look) const {
-    const std::scoped_lock lock(look->mutex);
-    look->asked.reset();
-  }
-};
 
 // Other errors tell nothing about the path.
 bool is_gone(int error) { return error == ENOENT || error == ENOTDIR || error == ENXIO || error == ENODEV; }
@@ -102,19 +90,14 @@ using Records = std::vector<std::shared_ptr<const ClaimRecord>>;
 // Returns one list per record, or none at all if that takes too long.
 Task<std::vector<Misfits>> look(asio::io_context& core, Clock& clock, Records records) {
   if (looking >= kMaxLooking) co_return std::vector<Misfits>();
-  const OneShot<std::vector<Misfits>> found(core);
-  const auto shared = std::make_shared<Look>();
-  shared->asked = found;
-  const std::unique_ptr<Look, GiveUp> waiting(shared.get());  // the core may end before the thread does
   ++looking;
-  std::thread([shared, records = std::move(records)] {
+  std::function<std::vector<Misfits>()> look_at_all = [records = std::move(records)] {
     std::vector<Misfits> misfits;
     for (const auto& record : records) misfits.push_back(look(*record));
     --looking;
-    const std::scoped_lock lock(shared->mutex);
-    if (shared->asked) shared->asked->set(std::move(misfits));
-  }).detach();
-  auto misfits = co_await found.wait_until(clock, clock.now() + kLookLimit);
+    return misfits;
+  };
+  auto misfits = co_await run_detached(core, clock, std::move(look_at_all), clock.now() + kLookLimit);
   co_return misfits ? std::move(*misfits) : std::vector<Misfits>();
 }
 

@@ -160,6 +160,12 @@ void add_status(Page& page, const StatusReport& status) {
   page.single("cardcage_ledger_unwritten_changes", "changes of claims that wait for the ledger's disk",
               static_cast<double>(status.unwritten_changes));
   page.single("cardcage_ledger_ok", "0 while the ledger cannot be written", status.ledger.level != Level::kBad);
+  if (const auto& disk = status.state_disk) {
+    page.single("cardcage_state_dir_free_bytes", "bytes that are free for the daemon on the disk of node.state_dir",
+                static_cast<double>(disk->free));
+    page.single("cardcage_state_dir_used_bytes", "bytes of the files in node.state_dir",
+                static_cast<double>(disk->used));
+  }
   page.single("cardcage_api_server_ok", "0 while requests to the API server fail",
               status.api_server.level != Level::kBad);
   add_registrations(page, status);

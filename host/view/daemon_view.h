@@ -22,6 +22,7 @@
 #include "host/model/module.h"
 #include "host/model/service_report.h"
 #include "host/supervision/command.h"
+#include "host/view/state_disk.h"
 
 namespace cardcage {
 
@@ -62,6 +63,7 @@ struct StatusReport {
   std::optional<Condition> node_labels;    // "written"; "absent"; "failing"; nothing without labels
   std::optional<Condition> runtime;        // "connected"; "registering"; "no runtime"; "failed". Nothing if NRI is off
   std::optional<Condition> claim_status;   // "written"; "pending"; "refused" or "failing"; nothing without statements
+  std::optional<DiskSpace> state_disk;     // of node.state_dir; nothing before it was measured
   std::vector<std::string> warnings;       // conditions that need an operator's attention
 };
 

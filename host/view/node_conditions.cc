@@ -2,11 +2,24 @@
 
 #include <fmt/ranges.h>
 
+#include <array>
+
 namespace cardcage {
 namespace {
 
 std::string count(std::size_t number, std::string_view noun) {
   return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
+}
+
+// The alert CardcageDiskLow has the same limit. A ledger with a full history takes about 10 MiB.
+constexpr std::uint64_t kLowDisk = std::uint64_t{128} << 20;
+
+std::string bytes_text(std::uint64_t bytes) {
+  constexpr std::array<std::string_view, 5> kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
+  auto value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
+  return fmt::format("{:.{}f} {}", value, unit == 0 || value >= 10 ? 0 : 1, kUnits[unit]);
 }
 
 Level level_of(PodResourcesView::State state) {
@@ -42,6 +55,13 @@ Condition ledger_condition(bool rebuilt, const std::optional<Error>& refusal, co
   if (refusal) return {Level::kBad, "refusing", refusal->message};
   if (last_error) return {Level::kBad, "failing", last_error->message};
   return {Level::kGood, rebuilt ? "rebuilt" : "ok", ""};
+}
+
+std::optional<Condition> disk_condition(const std::optional<DiskSpace>& space) {
+  if (!space) return std::nullopt;
+  const bool low = space->free < kLowDisk;
+  return Condition{low ? Level::kBad : Level::kGood, low ? "low" : "ok",
+                   fmt::format("{} free, {} used", bytes_text(space->free), bytes_text(space->used))};
 }
 
 Condition api_server_condition(const std::filesystem::path& claims_folder,

@@ -10,6 +10,7 @@
 #include "host/model/condition.h"
 #include "host/pods/pod_reconciler.h"
 #include "host/slices/slice_publisher.h"
+#include "host/view/state_disk.h"
 
 namespace cardcage {
 
@@ -20,6 +21,8 @@ std::vector<std::string> config_warnings(const ConfigState& state);
 
 // Reasons: "ok", or "rebuilt" after corruption; "failing"; "refusing" further claims.
 Condition ledger_condition(bool rebuilt, const std::optional<Error>& refusal, const std::optional<Error>& last_error);
+// Reasons: "ok", or "low" while the free room may soon not take the ledger.
+std::optional<Condition> disk_condition(const std::optional<DiskSpace>& space);
 // `claims_folder` is empty with an API server. Publishers use the API server all the time, so they know its state.
 Condition api_server_condition(const std::filesystem::path& claims_folder,
                                const std::vector<const PublisherStatus*>& publishers);

@@ -118,6 +118,7 @@ StatusReport OperatorView::status() const {
   report.node_labels = daemon_.features.condition();
   if (daemon_.nri) report.runtime = daemon_.nri->condition();
   report.claim_status = daemon_.claim_statuses.condition();
+  report.state_disk = state_disk_->space();
   if (!report.resources.empty()) report.pod_resources = pod_resources_condition(daemon_.pods.status());
   return report;
 }

@@ -55,7 +55,10 @@ class OperatorView final : public DaemonView {
     // Returns the problems that the daemon has with its own files and ports.
     std::function<std::vector<std::string>()> problems;
   };
-  explicit OperatorView(Parts daemon) : daemon_(std::move(daemon)) {}
+  explicit OperatorView(Parts daemon)
+      : daemon_(std::move(daemon)),
+        state_disk_(
+            std::make_shared<StateDisk>(daemon_.core, daemon_.clock, daemon_.config.node.state_dir, daemon_.changes)) {}
 
   StatusReport status() const override;
   std::vector<ModuleReport> modules() const override;
@@ -78,6 +81,7 @@ class OperatorView final : public DaemonView {
   Result<Supervisor*> module_of(const DeviceCommand& command) const;
 
   const Parts daemon_;
+  const std::shared_ptr<StateDisk> state_disk_;
 };
 
 }  // namespace cardcage

@@ -105,6 +105,7 @@ TROUBLE = {
     "CardcageConfigurationRefused": value("cardcage_config_ok{}", 1, 0, 1),
     "CardcageRestartNeeded": value("cardcage_config_restart_needed{}", 0, 2, 0),
     "CardcageLedgerRefuses": value("cardcage_ledger_ok{}", 1, 0, 1),
+    "CardcageDiskLow": value("cardcage_state_dir_free_bytes{}", 10 ** 9, 10 ** 8, 10 ** 9),
     "CardcageApiServer": value("cardcage_api_server_ok{}", 1, 0, 1),
     "CardcagePrepareSlow": slow_prepares,
     "CardcagePrepareFails": lambda lasts: [

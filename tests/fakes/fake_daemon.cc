@@ -251,6 +251,7 @@ FakeDaemon FakeDaemon::busy_node() {
                      .healthy = 7,
                      .handed_out = 2}},
       .pod_resources = Condition{Level::kGood, "ok", ""},
+      .state_disk = DiskSpace{.free = std::uint64_t{12} << 30, .used = 3 << 19},
       .warnings = {"module 'nic' is backing off: it does not start: the driver 'mlx5_core' is not loaded"}};
   daemon.status_report.config.applied = kNow - 2h;
   daemon.status_report.config.reloads = 3;

@@ -4,7 +4,7 @@ import { Devices } from './devices.js';
 
 const CONDITIONS = {
   apiServer: 'API server', ledger: 'Ledger', podResources: 'PodResources', containerRuntime: 'Container runtime',
-  claimStatus: 'Claim status', nodeLabels: 'Node labels',
+  claimStatus: 'Claim status', nodeLabels: 'Node labels', stateDir: 'State folder',
 };
 
 const Summary = ({ status }) => html`

@@ -1,5 +1,4 @@
-// Keeps JSON of the server up to date: a stream of events names the parts that changed, and only those that are on the
-// page are fetched again.
+// Keeps JSON of the server up to date: a stream of events names what changed, and what the page shows is fetched again.
 import { useEffect, useState } from './vendor/htm-preact.js';
 
 const LEAST_PAUSE = 100;  // ms between two fetches of the same path

@@ -84,6 +84,15 @@ TEST(MetricsTest, TheLevelOfAConditionDecidesNotItsWords) {
     EXPECT_THAT(metrics_text(metrics_facts(daemon)), HasSubstr(line));
 }
 
+TEST(MetricsTest, ShowsTheRoomForStateOnceItIsKnown) {
+  FakeDaemon daemon;
+  daemon.status_report.state_disk.reset();
+  EXPECT_THAT(metrics_text(metrics_facts(daemon)), ::testing::Not(HasSubstr("cardcage_state_dir")));
+  daemon.status_report.state_disk = DiskSpace{.free = 4096, .used = 12};
+  EXPECT_THAT(metrics_text(metrics_facts(daemon)), HasSubstr("\ncardcage_state_dir_free_bytes 4096\n"));
+  EXPECT_THAT(metrics_text(metrics_facts(daemon)), HasSubstr("\ncardcage_state_dir_used_bytes 12\n"));
+}
+
 TEST(MetricsTest, CountsCallsByNameAndResult) {
   MetricsCounters counters;
   counters.calls.answered(KubeletCall::kAllocate, "example.com/fpga", Code::kOk, std::chrono::microseconds(300));

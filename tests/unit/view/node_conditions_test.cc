@@ -44,6 +44,16 @@ TEST(NodeConditionsTest, TheApiServerIsUnreachableIfOneDriverCannotReachIt) {
             (Condition{Level::kBad, "unreachable", "connection refused"}));
 }
 
+TEST(NodeConditionsTest, ADiskIsLowBeforeItIsFull) {
+  constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+  EXPECT_EQ(disk_condition({}), std::nullopt);
+  EXPECT_EQ(disk_condition(DiskSpace{.free = 128 * kMiB, .used = 1023}),
+            (Condition{Level::kGood, "ok", "128 MiB free, 1023 B used"}));
+  EXPECT_EQ(disk_condition(DiskSpace{.free = 128 * kMiB - 1, .used = kMiB * 3 / 2}),
+            (Condition{Level::kBad, "low", "128 MiB free, 1.5 MiB used"}));
+  EXPECT_EQ(disk_condition(DiskSpace{.free = 0, .used = 0}), (Condition{Level::kBad, "low", "0 B free, 0 B used"}));
+}
+
 TEST(NodeConditionsTest, ARuntimeThatMayDropDevicesIsAWarning) {
   PublisherStatus unknown, old, current, other;
   old.node_runtime = "containerd://1.7.27";
