@@ -36,6 +36,8 @@ class ApiServer:
         self.kubectl_program = program("kubernetes", "kubectl")
         self.kubeconfig = folder / "kubeconfig"
         self.programs: list[subprocess.Popen] = []
+        self.trust = ssl.create_default_context()
+        self.trust.check_hostname, self.trust.verify_mode = False, ssl.CERT_NONE
 
     def start(self) -> "ApiServer":
         etcd, peer, port = free_port(), free_port(), free_port()
@@ -60,7 +62,8 @@ users: [{{name: admin, user: {{token: {TOKEN}}}}}]
 contexts: [{{name: alone, context: {{cluster: alone, user: admin}}}}]
 current-context: alone
 """)
-        self._wait_ready(f"https://127.0.0.1:{port}/readyz")
+        self.url = f"https://127.0.0.1:{port}"
+        self._wait_ready(f"{self.url}/readyz")
         return self
 
     def _run(self, *command: str) -> None:
@@ -68,15 +71,13 @@ current-context: alone
             self.programs.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder))
 
     def _wait_ready(self, url: str, seconds: float = 120) -> None:
-        trust = ssl.create_default_context()
-        trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
         request = urllib.request.Request(url, headers={"Authorization": f"Bearer {TOKEN}"})
 
         def ready() -> bool:
             for process in self.programs:
                 if process.poll() is not None:
                     raise Fatal((self.folder / f"{Path(process.args[0]).name}.log").read_text()[-2000:])
-            with urllib.request.urlopen(request, context=trust, timeout=5):
+            with urllib.request.urlopen(request, context=self.trust, timeout=5):
                 return True
 
         until(ready, "the API server is ready", seconds)

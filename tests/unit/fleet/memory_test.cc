@@ -64,6 +64,19 @@ std::string claim_text(int number) {
                      number % 50, number, scramble(static_cast<std::uint64_t>(number)), node, device);
 }
 
+// A pod of `cagectl web` with the parts of a real one that take room.
+std::string pod_text(int node) {
+  std::string managed, volumes;
+  for (int i = 0; i < 40; ++i) managed += fmt::format(R"("f:field-{}":{{".":{{}},"f:value":{{}}}},)", i);
+  for (int i = 0; i < 8; ++i)
+    volumes += fmt::format(R"({{"name":"volume-{}","hostPath":{{"path":"/run/{}"}}}},)", i, i);
+  return fmt::format(R"({{"metadata":{{"namespace":"cardcage","name":"cardcage-web-{1:05x}","uid":"{1:016x}",
+    "managedFields":[{{"manager":"kubelet","fieldsV1":{{{2}"f:last":{{}}}}}}]}},"spec":{{"nodeName":"node-{0}",
+    "volumes":[{3}{{"name":"tls"}}],"containers":[{{"name":"web","ports":[{{"name":"https","containerPort":8443}}]}}]}},
+    "status":{{"conditions":[{{"type":"Ready","status":"True"}}]}}}})",
+                     node, scramble(static_cast<std::uint64_t>(node)), managed, volumes);
+}
+
 int number_after(const std::string& target, std::string_view key) {
   const auto at = target.find(key);
   int number = 0;
@@ -91,13 +104,16 @@ Task<void> serve_large_fleet(std::shared_ptr<HttpsExchange> exchange) {
   std::string page = R"({"metadata":{"resourceVersion":"9"},"items":[]})";
   if (target.find("resourceslices") != std::string::npos) page = page_of(target, kNodes, slice_text);
   if (target.find("resourceclaims") != std::string::npos) page = page_of(target, kNodes * kDevices / 2, claim_text);
+  if (target.find("/pods") != std::string::npos) page = page_of(target, kNodes, pod_text);
+  if (target.find("accessreviews") != std::string::npos) page = R"({"status":{"allowed":true}})";
   co_await exchange->respond(200, std::move(page));
 }
 
 TEST(FleetMemoryTest, FiveThousandNodesFitInto64Megabytes) {
   HttpsServer server(TestCertificates::make(), serve_large_fleet);
   FleetProcess fleet(server.url(), server.certificates());
-  fleet.start();
+  fleet.start(
+      {"--node-pages", "cardcage/app=web", "--binding-driver", "gpu.example.com", "--binding-lease", "ns/lease"});
   fleet.sign_in();
   ASSERT_TRUE(fleet.shows(R"("synced":true,"nodes":5000,"devices":40000,"free":20000,"held":20000)")) << fleet.log();
   for (const char* path : {"/api/v1/heat", "/api/v1/nodes?limit=500&sort=-free", "/api/v1/nodes?query=42&state=held",
@@ -108,6 +124,9 @@ TEST(FleetMemoryTest, FiveThousandNodesFitInto64Megabytes) {
     EXPECT_EQ(page.status, 200u) << path;
     fmt::print("{}: {} bytes in {:.1f} ms\n", path, page.body.size(), took.count());
   }
+  EXPECT_TRUE(FleetProcess::wait_until([&] {
+    return fleet.get("/api/v1/nodes/node-4999").body.find("port-forward cardcage-web-") != std::string::npos;
+  })) << fleet.log();
   const json::object node = object_of(fleet.get("/api/v1/nodes/node-4999").body);
   EXPECT_EQ(node.at("devices").as_array().at(7).as_object().at("attributes").as_object().size(),
             static_cast<std::size_t>(kShared + kOwn));
