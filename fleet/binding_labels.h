@@ -13,7 +13,7 @@
 namespace cardcage {
 
 struct BindingLabelOptions {
-  std::set<std::string> drivers;  // whose devices count
+  std::set<std::string> drivers;  // their devices count
   std::string name_space, lease;  // the Lease that tells daemons that the labels are complete
 };
 // `lease` is "NAMESPACE/NAME". Fails if one of the two is missing.

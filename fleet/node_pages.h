@@ -15,7 +15,7 @@ namespace cardcage {
 // Where the pods are.
 struct PodsPlace {
   std::string name_space;
-  std::string selector;  // of labels
+  std::string selector;  // selects by labels
 };
 // Reads "NAMESPACE/SELECTOR".
 Result<PodsPlace> parse_pods_place(std::string_view text);

@@ -1,4 +1,4 @@
-// What identifies an object among those of its kind.
+// Names of objects, which identify them among those of their kind.
 #pragma once
 
 #include <string>

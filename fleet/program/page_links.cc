@@ -20,7 +20,7 @@ Task<bool> PageLinks::may(std::string subject, std::string verb, std::string pod
 Task<std::string> PageLinks::to_node(std::string node, std::string subject) {
   const auto page = pages_.of_node(node);
   if (!page) co_return "";
-  // What the page itself asks for.
+  // The page itself asks for this right.
   ReviewedAction look{.verb = "get", .group = "cardcage.dev", .resource = "nodes"};
   look.name = node;
   const bool may_look = co_await permissions_.may(subject, std::move(look));

@@ -15,7 +15,7 @@ struct FleetOptions {
   std::filesystem::path kubeconfig = {};             // empty = the service account of the pod
   std::filesystem::path certificate = {}, key = {};  // empty = plain HTTP for one browser on this machine
   std::vector<std::string> names = {};               // names of the page in the address bar of browsers
-  std::vector<std::string> binding_drivers = {};     // whose claims get a label for the daemon of a node
+  std::vector<std::string> binding_drivers = {};     // their claims get labels for the daemons of nodes
   std::string binding_lease = {};                    // NAMESPACE/NAME of the Lease that goes with these labels
   std::string node_pages = {};                       // pods that serve nodes' pages: NAMESPACE/SELECTOR; empty = none
 };

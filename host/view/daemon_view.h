@@ -63,7 +63,7 @@ struct StatusReport {
   std::optional<Condition> node_labels;    // "written"; "absent"; "failing"; nothing without labels
   std::optional<Condition> runtime;        // "connected"; "registering"; "no runtime"; "failed". Nothing if NRI is off
   std::optional<Condition> claim_status;   // "written"; "pending"; "refused" or "failing"; nothing without statements
-  std::optional<DiskSpace> state_disk;     // of node.state_dir; nothing before it was measured
+  std::optional<DiskSpace> state_disk;     // the disk of node.state_dir; nothing before it was measured
   std::vector<std::string> warnings;       // conditions that need an operator's attention
 };
 

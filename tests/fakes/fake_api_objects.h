@@ -1,4 +1,4 @@
-// What the fake API server does with the text of requests and the labels of objects.
+// Queries, labels and patches of the fake API server.
 #pragma once
 
 #include <boost/json.hpp>

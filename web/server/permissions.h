@@ -1,4 +1,4 @@
-// What visitors of a page may do in the cluster.
+// Checks what visitors of a page may do in the cluster.
 #pragma once
 
 #include <map>
