@@ -117,18 +117,18 @@ Task<void> BindingLabels::write_labels(const ObjectWatch& claims) {
 }
 
 // Safe to repeat, also by another fleet. The UID protects a claim of the same name that was made meanwhile.
-Task<void> BindingLabels::write(const ObjectWatch& claims, std::string key) {
-  const Wrong wrong = wrong_.at(key);
+Task<void> BindingLabels::write(const ObjectWatch& claims, std::string which) {
+  const Wrong wrong = wrong_.at(which);
   json::value label;
   if (!wrong.label.empty()) label = wrong.label;
   const json::object changes{
       {"metadata", json::object{{"uid", wrong.uid}, {"labels", json::object{{kBindingLabel, std::move(label)}}}}}};
   ApiCall call;
-  call.what = fmt::format("label ResourceClaim '{}'", key);
+  call.what = fmt::format("label ResourceClaim '{}'", which);
   call.request = patch_request(claims.path_in(wrong.name_space) + "/" + wrong.name, changes);
   call.kind = CallKind::kUpdate;
   const auto written = co_await session_.call(std::move(call), clock_.now() + kWriteLimit);
-  const auto known = wrong_.find(key);
+  const auto known = wrong_.find(which);
   if (known == wrong_.end()) co_return;
   const bool replaced = !written && (written.error().code == Code::kNotFound || written.error().code == Code::kAborted);
   // If the claim has changed meanwhile, the next write is for the change.
@@ -140,12 +140,12 @@ Task<void> BindingLabels::write(const ObjectWatch& claims, std::string key) {
   const int doublings = std::min(known->second.failures++, 6);
   known->second.due = clock_.now() + std::min(kFirstPause * (1 << doublings), kLongestPause);
   log_limited(LogLevel::kWarn, "binding-label", "cannot label a claim, so daemons may not find it by its label",
-              {{"claim", key}, {"error", written.error().message}});
+              {{"claim", which}, {"error", written.error().message}});
 }
 
 bool BindingLabels::is_complete(const ObjectWatch& claims) {
-  if (!claims.state().listed || !claims.state().connected) return caught_up_ = false;
-  if (wrong_.empty()) caught_up_ = true;
+  const bool up_to_date = claims.state().listed && claims.state().connected;
+  caught_up_ = up_to_date && (caught_up_ || wrong_.empty());
   const Instant overdue = clock_.now() - kOverdue;
   return caught_up_ && std::ranges::all_of(wrong_, [&](const auto& known) { return known.second.since > overdue; });
 }

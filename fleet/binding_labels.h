@@ -45,7 +45,7 @@ class BindingLabels final : public ObjectSink {
   };
 
   Task<void> write_labels(const ObjectWatch& claims);
-  Task<void> write(const ObjectWatch& claims, std::string key);
+  Task<void> write(const ObjectWatch& claims, std::string which);
   Task<void> renew(const ObjectWatch& claims);
   bool is_complete(const ObjectWatch& claims);
 

@@ -41,10 +41,10 @@ Task<void> StateDisk::measure(std::shared_ptr<StateDisk> self) {
   std::function<std::optional<DiskSpace>()> look = [folder = self->folder_] { return measure_disk(folder); };
   // No other thread is started while this one hangs.
   auto measured = co_await run_detached(self->core_, self->clock_, std::move(look), Instant::max());
-  const std::optional<DiskSpace> space = measured.value_or(std::nullopt);
+  const std::optional<DiskSpace> latest = measured.value_or(std::nullopt);
   self->measuring_ = false;
   self->due_ = self->clock_.now() + kMeasureAgain;
-  if (std::exchange(self->space_, space) != space) self->changes_.note({Section::kStatus});
+  if (std::exchange(self->space_, latest) != latest) self->changes_.note({Section::kStatus});
 }
 
 }  // namespace cardcage
