@@ -37,6 +37,7 @@ impl Conditions {
         Conditions { raw }
     }
 
+    /// States a condition of one device of the claim.
     pub fn state(&mut self, allocation: &Allocation, condition: &Condition) -> Result {
         let raw = condition.to_raw();
         let state = unsafe { (*self.raw).condition }

@@ -14,9 +14,11 @@ impl Call {
     pub(crate) fn new(raw: *const raw::cage_call) -> Call {
         Call { raw }
     }
+    /// The call in the form of the ABI, for functions of `raw`.
     pub fn raw(&self) -> *const raw::cage_call {
         self.raw
     }
+    /// Identifies the call, for the module's log lines.
     pub fn id(&self) -> &str {
         unsafe { text::view((*self.raw).id) }
     }
@@ -24,6 +26,7 @@ impl Call {
     pub fn attempt(&self) -> u32 {
         unsafe { (*self.raw).attempt }
     }
+    /// True once the deadline has passed or the caller has given up: return soon [R4].
     pub fn cancelled(&self) -> bool {
         unsafe { (*self.raw).cancelled.map_or(false, |cancelled| cancelled(self.raw) != 0) }
     }

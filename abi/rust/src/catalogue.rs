@@ -14,6 +14,7 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// An entry that claims may name: `Entry::new("bitstream", "aes")`.
     pub fn new(kind: impl Into<String>, name: impl Into<String>) -> Entry {
         Entry { kind: kind.into(), name: name.into(), detail: String::new(), refused: false, attributes: Vec::new() }
     }
@@ -27,6 +28,7 @@ impl Entry {
         self.refused = true;
         self.detail(why)
     }
+    /// Adds an attribute, as for devices.
     pub fn attribute(mut self, name: impl Into<String>, value: impl Into<Attribute>) -> Entry {
         self.attributes.push((name.into(), value.into()));
         self

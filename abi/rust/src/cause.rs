@@ -7,10 +7,15 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Severity {
+    /// The severity that the module states.
     AsStated = raw::CAGE_HEALTH_UNKNOWN,
+    /// Pods must not use the device.
     Bad = raw::CAGE_HEALTH_BAD,
+    /// The device works, but not as it should; it stays in use.
     Degraded = raw::CAGE_HEALTH_DEGRADED,
+    /// Nothing monitors the device; it stays in use.
     Unmonitored = raw::CAGE_HEALTH_UNMONITORED,
+    /// The cause is shown and changes nothing.
     Ignored = raw::CAGE_HEALTH_OK,
 }
 
@@ -28,8 +33,16 @@ pub enum Recovery {
 }
 
 /// A cause that the module states, and the rule by which the host judges it unless the operator writes another one
-/// [R23]. A module that declares some states no others:
-/// `const HEAT: Cause = Cause::new("Temperature", "the hottest sensor").unit("Cel").above(95.0, 90.0, Severity::Degraded);`
+/// [R23]. A module that declares some states no others.
+///
+/// ```
+/// # use cardcage::*;
+/// const HEAT: Cause = Cause::new("Temperature", "the hottest sensor").unit("Cel").above(95.0, 90.0, Severity::Degraded);
+///
+/// fn check(host: &Host, device: &str, degrees: f64) {
+///     host.health(device, &Health::ok().about("Temperature").value(degrees));
+/// }
+/// ```
 #[repr(transparent)]
 pub struct Cause(raw::cage_cause);
 
@@ -84,6 +97,7 @@ impl Cause {
         self.0.hold_down_s = time.as_secs() as u32;
         self
     }
+    /// When the cause ends by itself.
     pub const fn recovery(mut self, recovery: Recovery) -> Cause {
         let (kind, time) = match recovery {
             Recovery::Report(time) => (raw::CAGE_RECOVERY_REPORT, time),

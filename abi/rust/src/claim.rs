@@ -15,15 +15,19 @@ impl Claim {
     pub(crate) fn new(raw: *const raw::cage_claim) -> Claim {
         Claim { raw }
     }
+    /// The claim's UID, which no other claim has.
     pub fn uid(&self) -> &str {
         unsafe { text::view((*self.raw).uid) }
     }
+    /// The claim's namespace; empty with the device-plugin API.
     pub fn name_space(&self) -> &str {
         unsafe { text::view((*self.raw).name_space) }
     }
+    /// The claim's name; empty with the device-plugin API.
     pub fn name(&self) -> &str {
         unsafe { text::view((*self.raw).name) }
     }
+    /// The devices of the claim, one or more.
     pub fn allocations(&self) -> Vec<Allocation<'_>> {
         let list = unsafe { text::list((*self.raw).allocs, (*self.raw).alloc_count as usize) };
         let one = |(index, raw): (usize, &*const raw::cage_alloc)| Allocation {
@@ -33,6 +37,7 @@ impl Claim {
         };
         list.iter().enumerate().map(one).collect()
     }
+    /// The opaque parameters as users wrote them; those that count more come later.
     pub fn params(&self) -> Vec<Params<'_>> {
         let list = unsafe { text::list((*self.raw).params, (*self.raw).params_count as usize) };
         list.iter().map(|raw| Params { raw: *raw, claim: PhantomData }).collect()
@@ -41,6 +46,7 @@ impl Claim {
     pub fn state(&self) -> &[u8] {
         unsafe { text::list((*self.raw).state.data as *const u8, (*self.raw).state.size) }
     }
+    /// The `STATE_VERSION` of the module that saved the state.
     pub fn state_version(&self) -> u32 {
         unsafe { (*self.raw).state_version }
     }
@@ -62,6 +68,7 @@ impl Claim {
             text::view((*self.raw).resource)
         }
     }
+    /// True if the claim was prepared before the node booted.
     pub fn other_boot(&self) -> bool {
         unsafe { (*self.raw).flags & raw::CAGE_CLAIM_OTHER_BOOT != 0 }
     }
@@ -75,12 +82,15 @@ pub struct Allocation<'a> {
 }
 
 impl<'a> Allocation<'a> {
+    /// The id that `discover` reported.
     pub fn device(&self) -> &'a str {
         unsafe { text::view((*self.raw).device_id) }
     }
+    /// The claim's request that this device fulfils.
     pub fn request(&self) -> &'a str {
         unsafe { text::view((*self.raw).request) }
     }
+    /// Identifies the share of a shared device; empty for other devices.
     pub fn share(&self) -> &'a str {
         unsafe { text::view((*self.raw).share_id) }
     }
@@ -88,6 +98,7 @@ impl<'a> Allocation<'a> {
     pub fn admin(&self) -> bool {
         unsafe { (*self.raw).flags & raw::CAGE_ALLOC_ADMIN != 0 }
     }
+    /// The amounts of its capacity that the claim consumes, by name.
     pub fn consumed(&self) -> Vec<(&'a str, Quantity)> {
         let list = unsafe { text::list((*self.raw).consumed, (*self.raw).consumed_count as usize) };
         list.iter().map(|raw| (unsafe { text::view(raw.name) }, Quantity::from_raw(raw))).collect()
@@ -110,9 +121,11 @@ pub struct Params<'a> {
 }
 
 impl<'a> Params<'a> {
+    /// The parameters as JSON.
     pub fn json(&self) -> &'a str {
         unsafe { text::view((*self.raw).json) }
     }
+    /// True if they come from a DeviceClass, false if from the claim.
     pub fn from_class(&self) -> bool {
         unsafe { (*self.raw).source == raw::CAGE_PARAMS_CLASS }
     }

@@ -12,6 +12,7 @@ pub struct Declared(raw::cage_option);
 pub struct Choice(raw::cage_str);
 
 impl Choice {
+    /// A choice with this text.
     pub const fn new(text: &'static str) -> Choice {
         Choice(text::to_raw(text))
     }
@@ -22,15 +23,19 @@ impl Declared {
     pub const fn text(name: &'static str, default: &'static str, help: &'static str) -> Declared {
         Declared::new(raw::CAGE_OPTION_STRING, name, default, help)
     }
+    /// An integer; the default is written as in TOML.
     pub const fn integer(name: &'static str, default: &'static str, help: &'static str) -> Declared {
         Declared::new(raw::CAGE_OPTION_INT, name, default, help)
     }
+    /// A boolean; the default is `true` or `false`.
     pub const fn boolean(name: &'static str, default: &'static str, help: &'static str) -> Declared {
         Declared::new(raw::CAGE_OPTION_BOOL, name, default, help)
     }
+    /// A duration, such as `1m30s`.
     pub const fn duration(name: &'static str, default: &'static str, help: &'static str) -> Declared {
         Declared::new(raw::CAGE_OPTION_DURATION, name, default, help)
     }
+    /// A list of strings; the default is written as `["a", "b"]`.
     pub const fn list(name: &'static str, default: &'static str, help: &'static str) -> Declared {
         Declared::new(raw::CAGE_OPTION_LIST, name, default, help)
     }
@@ -46,11 +51,13 @@ impl Declared {
         self.0.max = max;
         self
     }
+    /// Allows these values only.
     pub const fn one_of(mut self, choices: &'static [Choice]) -> Declared {
         self.0.choices = text::first(choices);
         self.0.choice_count = choices.len() as u32;
         self
     }
+    /// It must be given; it then has no default.
     pub const fn required(self) -> Declared {
         self.with(raw::CAGE_OPTION_REQUIRED)
     }
@@ -99,12 +106,20 @@ impl Declared {
     }
 }
 
-/// One kind of parameters [R19]. Names of fields may be paths of nested objects: `sharing.strategy`.
-/// `const SCHEMAS: &'static [&'static Schema] = &[&Schema::new("gpu.example.com/v1", "GpuConfig", FIELDS).devices(GPUS)];`
+/// One kind of parameters [R19]. Names of fields may be paths of nested objects.
+///
+/// ```
+/// # use cardcage::*;
+/// const GPUS: &[Choice] = &[Choice::new("gpu")];
+/// const STRATEGIES: &[Choice] = &[Choice::new("none"), Choice::new("slices")];
+/// const FIELDS: &[&Declared] = &[&Declared::text("sharing.strategy", "none", "who may use it").one_of(STRATEGIES)];
+/// const SCHEMA: Schema = Schema::new("gpu.example.com/v1", "GpuConfig", FIELDS).devices(GPUS);
+/// ```
 #[repr(transparent)]
 pub struct Schema(raw::cage_params_schema);
 
 impl Schema {
+    /// Parameters with these names in `apiVersion` and `kind`, and these fields.
     pub const fn new(api_version: &'static str, kind: &'static str, fields: &'static [&'static Declared]) -> Schema {
         Schema(raw::cage_params_schema {
             struct_size: std::mem::size_of::<raw::cage_params_schema>() as u32,

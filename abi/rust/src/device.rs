@@ -6,14 +6,21 @@ use crate::{raw, text, Health};
 /// Texts are made valid for Kubernetes: at most 64 bytes, cut between characters, with '?' for control characters.
 #[derive(Clone, Debug)]
 pub enum Attribute {
+    /// A whole number.
     Integer(i64),
+    /// True or false.
     Boolean(bool),
+    /// At most 64 bytes.
     Text(String),
     /// semver 2.0.0: "1.2.3"
     Version(String),
+    /// A list of whole numbers.
     Integers(Vec<i64>),
+    /// A list of booleans.
     Booleans(Vec<bool>),
+    /// A list of texts.
     Texts(Vec<String>),
+    /// A list of semver versions.
     Versions(Vec<String>),
 }
 
@@ -95,21 +102,28 @@ impl Attributes {
 /// `value * 10^exp10`, printed with SI suffixes or, if binary, with Ki, Mi and Gi.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quantity {
+    /// The digits.
     pub value: i64,
+    /// The power of ten, -9 to 18.
     pub exp10: i32,
+    /// Printed with Ki, Mi and Gi.
     pub binary: bool,
 }
 
 impl Quantity {
+    /// Bytes, printed with Ki, Mi and Gi.
     pub const fn bytes(value: i64) -> Quantity {
         Quantity { value, exp10: 0, binary: true }
     }
+    /// So many GiB.
     pub const fn gib(value: i64) -> Quantity {
         Quantity::bytes(value << 30)
     }
+    /// A plain number.
     pub const fn count(value: i64) -> Quantity {
         Quantity { value, exp10: 0, binary: false }
     }
+    /// Thousandths, printed as `100m`.
     pub const fn milli(value: i64) -> Quantity {
         Quantity { value, exp10: -3, binary: false }
     }
@@ -197,10 +211,12 @@ impl Device {
         self.parent = id.into();
         self
     }
+    /// The address of its PCI function, "0000:3b:00.0".
     pub fn pci(mut self, bus_id: impl Into<String>) -> Device {
         self.pci = bus_id.into();
         self
     }
+    /// Adds a NUMA node that it is close to.
     pub fn numa(mut self, node: i32) -> Device {
         self.numa.push(node);
         self
@@ -215,10 +231,12 @@ impl Device {
         self.attributes.push((name.into(), value.into()));
         self
     }
+    /// Adds a capacity: an amount of something, such as memory.
     pub fn capacity(mut self, name: impl Into<String>, value: Quantity) -> Device {
         self.capacity.push((name.into(), value));
         self
     }
+    /// Its health. Without it the device is healthy.
     pub fn health(mut self, health: Health) -> Device {
         self.health = Some(health);
         self

@@ -24,26 +24,37 @@ pub struct DeviceNode {
     pub numbers: Option<(i64, i64)>,
     /// `None` = unchanged.
     pub uid: Option<u32>,
+    /// `None` = unchanged.
     pub gid: Option<u32>,
     /// 0 = as on the host.
     pub mode: u32,
 }
 
+/// `Mount { host_path: "/opt/acme".into(), container_path: "/opt/acme".into(), ..Default::default() }`
 #[derive(Clone, Debug, Default)]
 pub struct Mount {
+    /// On the node.
     pub host_path: String,
+    /// In the container.
     pub container_path: String,
+    /// Options of the mount: "ro", "nosuid".
     pub options: Vec<String>,
+    /// The type of the file system; empty = a bind mount.
     pub kind: String,
 }
 
+/// A program that the container runtime runs at a point in the life of the container.
 #[derive(Clone, Debug, Default)]
 pub struct Hook {
     /// "createContainer", ...
     pub name: String,
+    /// The program, on the node.
     pub path: String,
+    /// Its arguments, the first of which is its own name.
     pub args: Vec<String>,
+    /// Its variables, "NAME=value".
     pub env: Vec<String>,
+    /// Seconds until the runtime kills it; 0 = no limit.
     pub timeout_s: i32,
 }
 
@@ -58,6 +69,20 @@ unsafe fn family(edits: *mut raw::cage_edits, id: &str) -> *const c_void {
 }
 
 /// The edits to containers of the claim.
+///
+/// ```
+/// # use cardcage::*;
+/// fn prepare(claim: &Claim, edits: &mut Edits) -> Result {
+///     edits.of_claim().env("ACME_DRIVER", "2.1")?;
+///     for card in claim.allocations() {
+///         let fast = card.params()?.boolean("fast");
+///         let node = DeviceNode { path: format!("/dev/{}", card.device()), ..Default::default() };
+///         edits.of(&card).device_node(&node)?.env_list("ACME_CARDS", card.device())?;
+///         edits.save(if fast { b"fast" } else { b"slow" })?;
+///     }
+///     Ok(())
+/// }
+/// ```
 pub struct Edits {
     raw: *mut raw::cage_edits,
     journal: *const raw::cage_edits_journal,
@@ -89,6 +114,7 @@ impl Edits {
             .ok_or_else(|| Error::new(Status::Unimplemented, "a journal needs a host with cage.edits.journal/1"))?;
         text::must(unsafe { write(self.raw, raw_bytes(notes)) })
     }
+    /// Whether the host keeps a journal.
     pub fn has_journal(&self) -> bool {
         !self.journal.is_null()
     }
@@ -110,6 +136,7 @@ pub struct Edit<'a> {
 }
 
 impl<'a> Edit<'a> {
+    /// Sets an environment variable.
     pub fn env(self, name: &str, value: &str) -> Result<Edit<'a>> {
         let (index, name, value) = (self.index, text::to_raw(name), text::to_raw(value));
         self.sink.call(unsafe { (*self.sink.raw).env }, |env, sink| unsafe { env(sink, index, name, value) })?;
@@ -127,6 +154,7 @@ impl<'a> Edit<'a> {
         text::must(unsafe { add(self.sink.raw, index, name, value) })?;
         Ok(self)
     }
+    /// Adds a device node.
     pub fn device_node(self, node: &DeviceNode) -> Result<Edit<'a>> {
         let (major, minor) = node.numbers.unwrap_or((-1, -1));
         let raw = raw::cage_device_node {
@@ -146,6 +174,7 @@ impl<'a> Edit<'a> {
         self.sink.call(unsafe { (*self.sink.raw).device_node }, |add, sink| unsafe { add(sink, index, &raw) })?;
         Ok(self)
     }
+    /// Mounts a file or folder of the node.
     pub fn mount(self, mount: &Mount) -> Result<Edit<'a>> {
         let options = text::to_raw_list(&mount.options);
         let raw = raw::cage_mount {
@@ -161,6 +190,7 @@ impl<'a> Edit<'a> {
         self.sink.call(unsafe { (*self.sink.raw).mount }, |add, sink| unsafe { add(sink, index, &raw) })?;
         Ok(self)
     }
+    /// Runs a program at a point in the life of the container.
     pub fn hook(self, hook: &Hook) -> Result<Edit<'a>> {
         let (args, env) = (text::to_raw_list(&hook.args), text::to_raw_list(&hook.env));
         let raw = raw::cage_hook {
@@ -178,6 +208,7 @@ impl<'a> Edit<'a> {
         self.sink.call(unsafe { (*self.sink.raw).hook }, |add, sink| unsafe { add(sink, index, &raw) })?;
         Ok(self)
     }
+    /// Moves an interface of the node into the container's network, under this name.
     pub fn net_device(self, host_interface: &str, name: &str) -> Result<Edit<'a>> {
         let raw = raw::cage_net_device {
             struct_size: size_of::<raw::cage_net_device>() as u32,
@@ -189,6 +220,7 @@ impl<'a> Edit<'a> {
         self.sink.call(unsafe { (*self.sink.raw).net_device }, |add, sink| unsafe { add(sink, index, &raw) })?;
         Ok(self)
     }
+    /// Adds a group to the container's processes.
     pub fn group(self, gid: u32) -> Result<Edit<'a>> {
         let index = self.index;
         self.sink.call(unsafe { (*self.sink.raw).group }, |add, sink| unsafe { add(sink, index, gid) })?;
@@ -235,6 +267,7 @@ impl<'a> Edit<'a> {
         let (index, json) = (self.index, text::to_raw(json));
         self.state(|family, sink| family.data.map(|state| unsafe { state(sink, index, json) }))
     }
+    /// The addresses of the device in the pod's network.
     pub fn network(self, network: &NetworkData) -> Result<Edit<'a>> {
         let ips = text::to_raw_list(&network.ips);
         let raw = raw::cage_network_data {

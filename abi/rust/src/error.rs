@@ -3,27 +3,44 @@
 use crate::raw;
 use std::fmt;
 
+/// The result of every call that may fail.
 pub type Result<T = ()> = std::result::Result<T, Error>;
 
 /// The canonical status codes of a call that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Status {
+    /// The caller has given up.
     Cancelled = raw::CAGE_CANCELLED,
+    /// Another error.
     Unknown = raw::CAGE_UNKNOWN,
+    /// The request is wrong, whatever the state of the device.
     InvalidArgument = raw::CAGE_INVALID_ARGUMENT,
+    /// The deadline has passed.
     DeadlineExceeded = raw::CAGE_DEADLINE_EXCEEDED,
+    /// The thing does not exist.
     NotFound = raw::CAGE_NOT_FOUND,
+    /// The thing exists already.
     AlreadyExists = raw::CAGE_ALREADY_EXISTS,
+    /// The right is missing.
     PermissionDenied = raw::CAGE_PERMISSION_DENIED,
+    /// Something is used up.
     ResourceExhausted = raw::CAGE_RESOURCE_EXHAUSTED,
+    /// The state does not allow it; the text says what to change first.
     FailedPrecondition = raw::CAGE_FAILED_PRECONDITION,
+    /// Something changed meanwhile.
     Aborted = raw::CAGE_ABORTED,
+    /// A value is out of bounds.
     OutOfRange = raw::CAGE_OUT_OF_RANGE,
+    /// The module or the device cannot do that.
     Unimplemented = raw::CAGE_UNIMPLEMENTED,
+    /// A fault of the module or of its hardware.
     Internal = raw::CAGE_INTERNAL,
+    /// It may succeed later.
     Unavailable = raw::CAGE_UNAVAILABLE,
+    /// Data is lost.
     DataLoss = raw::CAGE_DATA_LOSS,
+    /// The identity of the caller is not known.
     Unauthenticated = raw::CAGE_UNAUTHENTICATED,
 }
 
@@ -35,6 +52,7 @@ pub struct Error {
 }
 
 impl Error {
+    /// A failure with a text for people: subject, cause, remedy.
     pub fn new(status: Status, text: impl Into<String>) -> Error {
         Error { status: status as raw::cage_status, text: text.into() }
     }

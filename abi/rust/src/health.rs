@@ -7,8 +7,11 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Taint {
+    /// Pods are treated as before.
     None = raw::CAGE_TAINT_NONE,
+    /// No new pod gets the device.
     NoSchedule = raw::CAGE_TAINT_NO_SCHEDULE,
+    /// No new pod gets the device, and pods that have it are evicted.
     NoExecute = raw::CAGE_TAINT_NO_EXECUTE,
     /// A taint with the effect None, which keeps no pod away.
     Inform = raw::CAGE_TAINT_INFORM,
@@ -30,6 +33,7 @@ pub struct Health {
 }
 
 impl Health {
+    /// All is well.
     pub fn ok() -> Health {
         Health::new(raw::CAGE_HEALTH_OK, "", "")
     }
@@ -41,6 +45,7 @@ impl Health {
     pub fn degraded(reason: impl Into<String>, message: impl Into<String>) -> Health {
         Health::new(raw::CAGE_HEALTH_DEGRADED, reason, message)
     }
+    /// The state cannot be found out.
     pub fn unknown(reason: impl Into<String>, message: impl Into<String>) -> Health {
         Health::new(raw::CAGE_HEALTH_UNKNOWN, reason, message)
     }
@@ -58,6 +63,7 @@ impl Health {
         self.value = Some(value);
         self
     }
+    /// The treatment of pods while this lasts.
     pub fn taint(mut self, taint: Taint) -> Health {
         self.taint = taint;
         self

@@ -18,6 +18,7 @@ impl Host {
     pub(crate) fn new(raw: *const raw::cage_host) -> Host {
         Host { raw }
     }
+    /// The host's version, for people.
     pub fn version(&self) -> &str {
         unsafe { text::view((*self.raw).version) }
     }
@@ -25,12 +26,15 @@ impl Host {
     pub fn info(&self, line: impl Display) {
         self.log(raw::CAGE_LOG_INFO, line);
     }
+    /// One line for developers.
     pub fn debug(&self, line: impl Display) {
         self.log(raw::CAGE_LOG_DEBUG, line);
     }
+    /// One line about something that an operator should look at.
     pub fn warn(&self, line: impl Display) {
         self.log(raw::CAGE_LOG_WARN, line);
     }
+    /// One line about a failure.
     pub fn error(&self, line: impl Display) {
         self.log(raw::CAGE_LOG_ERROR, line);
     }
@@ -40,11 +44,13 @@ impl Host {
             unsafe { rescan(self.raw) }
         }
     }
+    /// States the health of a device, of one cause of it [R6].
     pub fn health(&self, device: &str, health: &Health) {
         if let Some(report) = unsafe { (*self.raw).health } {
             unsafe { report(self.raw, &health.to_raw(device)) }
         }
     }
+    /// The host in the form of the ABI, for functions of `raw`.
     pub fn raw(&self) -> *const raw::cage_host {
         self.raw
     }

@@ -3,16 +3,36 @@
 //!
 //! Implement [`Module`] and export it:
 //!
-//! ```ignore
-//! struct Acme { host: Host }
+//! ```
+//! use cardcage::{Call, Claim, Device, DeviceNode, Edits, Host, Module, Result, Snapshot, Values};
+//!
+//! struct Acme {
+//!     host: Host,
+//! }
+//!
 //! impl Module for Acme {
 //!     const ID: &'static str = "com.acme.card";
 //!     const VERSION: &'static str = "1.0.0";
 //!     const VENDOR: &'static str = "Acme";
-//!     fn create(_: &Call, host: Host, _: &Values) -> Result<Self> { Ok(Acme { host }) }
-//!     fn discover(&self, _: &Call, out: &mut Snapshot) -> Result { ... }
-//!     fn prepare(&self, _: &Call, claim: &Claim, edits: &mut Edits) -> Result { ... }
-//!     fn unprepare(&self, _: &Call, claim: &Claim) -> Result { ... }
+//!
+//!     fn create(_: &Call, host: Host, _: &Values) -> Result<Self> {
+//!         Ok(Acme { host })
+//!     }
+//!     fn discover(&self, _: &Call, out: &mut Snapshot) -> Result {
+//!         self.host.info("looking for cards");
+//!         out.add(&Device::new("serial-7", "card").attribute("model", "Acme 9"));
+//!         Ok(())
+//!     }
+//!     fn prepare(&self, _: &Call, claim: &Claim, edits: &mut Edits) -> Result {
+//!         let node = DeviceNode { path: "/dev/acme0".into(), ..Default::default() };
+//!         for card in claim.allocations() {
+//!             edits.of(&card).device_node(&node)?.env("ACME_CARD", card.device())?;
+//!         }
+//!         Ok(())
+//!     }
+//!     fn unprepare(&self, _: &Call, _: &Claim) -> Result {
+//!         Ok(())
+//!     }
 //! }
 //! cardcage::export_module!(Acme);
 //! ```
@@ -20,6 +40,9 @@
 //! Failures are [`Error`]s with a text for people: subject, cause, remedy. A panic becomes INTERNAL with its text and place;
 //! none leaves the module, so build it with `panic = "unwind"`, which is the default. `abi/RULES.md` has the rules, cited
 //! here as R4.
+
+#![warn(missing_docs)]
+#![allow(rustdoc::broken_intra_doc_links)] // [R4] names a rule
 
 #[cfg(panic = "abort")]
 compile_error!("a panic must not end the host's process [R9]: build the module with panic = \"unwind\"");

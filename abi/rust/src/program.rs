@@ -23,24 +23,41 @@ pub struct Program {
     pub input: Vec<u8>,
 }
 
+/// How a program ended, and what it printed.
 #[derive(Clone, Default)]
 pub struct ProgramResult {
     /// -1 if a signal ended it.
     pub exit_status: i32,
+    /// The signal that ended it, or 0.
     pub signal: i32,
     /// It was killed.
     pub timed_out: bool,
     /// It printed more than 1 MiB.
     pub cut: bool,
+    /// Its standard output.
     pub out: Vec<u8>,
+    /// Its standard error.
     pub err: Vec<u8>,
 }
 
 impl Host {
+    /// Whether the host runs programs.
     pub fn has_programs(&self) -> bool {
         self.exec().is_some()
     }
     /// Runs the program as a child of the daemon and waits for its end. Fails if it does not start. On the call's thread.
+    ///
+    /// ```
+    /// # use cardcage::*;
+    /// fn reset(host: &Host, call: &Call, card: &str) -> Result {
+    ///     let program = Program { name: "acme-reset".into(), arguments: vec![card.into()], ..Default::default() };
+    ///     let done = host.run(call, &program)?;
+    ///     match done.exit_status {
+    ///         0 => Ok(()),
+    ///         status => Err(Error::new(Status::Internal, format!("acme-reset of {} exits with {}", card, status))),
+    ///     }
+    /// }
+    /// ```
     pub fn run(&self, call: &Call, program: &Program) -> Result<ProgramResult> {
         let run = self
             .exec()
@@ -54,6 +71,7 @@ impl Host {
         Ok(result)
     }
 
+    /// Whether the host keeps services running.
     pub fn has_services(&self) -> bool {
         self.services().is_ok()
     }

@@ -11,6 +11,7 @@ use crate::{raw, text};
 pub struct Metric(raw::cage_metric);
 
 impl Metric {
+    /// A value that rises and falls.
     pub const fn gauge(name: &'static str, help: &'static str) -> Metric {
         Metric::new(raw::CAGE_METRIC_GAUGE, name, help)
     }

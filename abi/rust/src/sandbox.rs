@@ -14,12 +14,15 @@ impl Pod {
         Pod { raw }
     }
 
+    /// The pod's UID.
     pub fn uid(&self) -> &str {
         unsafe { text::view((*self.raw).uid) }
     }
+    /// The pod's namespace.
     pub fn name_space(&self) -> &str {
         unsafe { text::view((*self.raw).name_space) }
     }
+    /// The pod's name.
     pub fn name(&self) -> &str {
         unsafe { text::view((*self.raw).name) }
     }

@@ -63,11 +63,13 @@ impl Snapshot {
     pub fn has_counters(&self) -> bool {
         !self.counters.is_null()
     }
+    /// Defines a set of counters and their amounts.
     pub fn counter_set(&mut self, set: &str, amounts: &[(&str, Quantity)]) -> Result {
         let list = raw_quantities(amounts);
         let function = self.counters()?.set.ok_or_else(no_counters)?;
         text::must(unsafe { function(self.raw, text::to_raw(set), text::first(&list), list.len() as u32) })
     }
+    /// The amounts that the device takes of a set's counters.
     pub fn consumes(&mut self, device: &str, set: &str, amounts: &[(&str, Quantity)]) -> Result {
         let list = raw_quantities(amounts);
         let function = self.counters()?.consumes.ok_or_else(no_counters)?;
@@ -108,6 +110,7 @@ impl Snapshot {
     pub fn has_bindings(&self) -> bool {
         !self.binding.is_null()
     }
+    /// The conditions that pods wait for before they get the device.
     pub fn binding(&mut self, device: &str, binding: &Binding) -> Result {
         let family = unsafe { self.binding.as_ref() }.ok_or_else(no_bindings)?;
         let function = family.set.ok_or_else(no_bindings)?;

@@ -19,15 +19,19 @@ pub struct Condition {
 }
 
 impl Condition {
+    /// It holds.
     pub fn yes(kind: impl Into<String>, reason: impl Into<String>) -> Condition {
         Condition { kind: kind.into(), status: Some(true), reason: reason.into(), message: String::new() }
     }
+    /// It does not hold.
     pub fn no(kind: impl Into<String>, reason: impl Into<String>) -> Condition {
         Condition { status: Some(false), ..Condition::yes(kind, reason) }
     }
+    /// It cannot be found out.
     pub fn unknown(kind: impl Into<String>, reason: impl Into<String>) -> Condition {
         Condition { status: None, ..Condition::yes(kind, reason) }
     }
+    /// Adds a text for people, at most 1024 bytes.
     pub fn message(mut self, text: impl Into<String>) -> Condition {
         self.message = text.into();
         self
@@ -49,12 +53,14 @@ impl Condition {
     }
 }
 
+/// A device in the pod's network.
 #[derive(Clone, Debug, Default)]
 pub struct NetworkData {
     /// In the pod.
     pub interface_name: String,
     /// With the length of the prefix: "10.1.2.3/24".
     pub ips: Vec<String>,
+    /// Its MAC address: "02:42:ac:11:00:02".
     pub hardware_address: String,
 }
 
@@ -65,9 +71,11 @@ pub struct Description {
 }
 
 impl Description {
+    /// Without attributes.
     pub fn new() -> Description {
         Description::default()
     }
+    /// Adds an attribute, as for devices.
     pub fn attribute(mut self, name: impl Into<String>, value: impl Into<Attribute>) -> Description {
         self.attributes.push((name.into(), value.into()));
         self

@@ -348,6 +348,7 @@ impl<T: Module> Table<T> {
         events: Some(events::<T>),
     };
 
+    /// The table that the entry returns.
     pub const TABLE: &'static raw::cage_module = &raw::cage_module {
         magic: raw::CAGE_MAGIC,
         struct_size: size_of::<raw::cage_module>() as u32,

@@ -19,7 +19,9 @@ fn c_name(name: &str) -> CString {
 /// The source of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
+    /// A DeviceClass.
     Class,
+    /// The claim.
     Claim,
 }
 
@@ -27,12 +29,15 @@ impl<'a> Values<'a> {
     pub(crate) fn new(raw: *const raw::cage_values) -> Values<'a> {
         Values { raw, call: PhantomData }
     }
+    /// An integer, or the nanoseconds of a duration.
     pub fn integer(&self, name: &str) -> i64 {
         unsafe { (*self.raw).integer.map_or(0, |get| get(self.raw, c_name(name).as_ptr())) }
     }
+    /// A boolean.
     pub fn boolean(&self, name: &str) -> bool {
         unsafe { (*self.raw).boolean.map_or(false, |get| get(self.raw, c_name(name).as_ptr()) != 0) }
     }
+    /// A text.
     pub fn text(&self, name: &str) -> &'a str {
         unsafe { (*self.raw).string.map_or("", |get| text::view(get(self.raw, c_name(name).as_ptr()))) }
     }
@@ -40,6 +45,7 @@ impl<'a> Values<'a> {
     pub fn duration(&self, name: &str) -> Duration {
         Duration::from_nanos(self.integer(name).max(0) as u64)
     }
+    /// A list of texts.
     pub fn list(&self, name: &str) -> Vec<&'a str> {
         let mut items = std::ptr::null();
         unsafe {

@@ -14,6 +14,7 @@ pub struct Watch {
 }
 
 impl Watch {
+    /// Watches for nothing.
     pub const fn new() -> Watch {
         Watch { kernel_log: &[], uevents: &[] }
     }
@@ -35,6 +36,7 @@ impl Default for Watch {
     }
 }
 
+/// Something that the host saw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
     /// The message.
@@ -61,6 +63,7 @@ impl<'a> Events<'a> {
     pub fn lost(&self) -> bool {
         self.flags & raw::CAGE_EVENTS_LOST != 0
     }
+    /// The events, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = Event<'a>> + 'a {
         self.events.iter().map(|event| unsafe {
             let event = &**event;
@@ -80,6 +83,7 @@ impl Host {
         let poll = self.polling()?;
         done(poll.add.map_or(raw::CAGE_UNIMPLEMENTED, |add| unsafe { add(self.raw(), descriptor) }))
     }
+    /// No further event comes for the descriptor.
     pub fn stop_polling(&self, descriptor: RawFd) -> Result {
         let poll = self.polling()?;
         done(poll.remove.map_or(raw::CAGE_UNIMPLEMENTED, |remove| unsafe { remove(self.raw(), descriptor) }))

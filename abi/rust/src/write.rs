@@ -29,6 +29,7 @@ pub struct Ioctl {
     pub device: String,
     /// "/dev/xclmgmt256"
     pub path: String,
+    /// The number of the request.
     pub request: u64,
     /// The request's argument, read and written back; at most 4096 bytes.
     pub argument: Vec<u8>,
@@ -49,9 +50,11 @@ pub struct Ioctl {
 /// A process of the daemon makes these accesses, which may take until the limit. The device is stuck if one has not
 /// ended at the limit. On the call's thread.
 impl Host {
+    /// Whether the host makes such accesses.
     pub fn has_writes(&self) -> bool {
         self.writes().is_some()
     }
+    /// Writes to a file of the hardware.
     pub fn write_file(&self, call: &Call, write: &FileWrite) -> Result {
         let raw = raw::cage_file_write {
             struct_size: std::mem::size_of::<raw::cage_file_write>() as u32,

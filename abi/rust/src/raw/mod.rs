@@ -2,7 +2,7 @@
 //! `cardcage/module.h` and `cardcage/ext` in Rust: the same names, types and numbers. The headers document them.
 //! Structs have the size that they have in this version of the headers; read a member of the host's only if the
 //! host's `struct_size` covers it [R2].
-#![allow(non_camel_case_types)]
+#![allow(non_camel_case_types, missing_docs)]
 
 mod abi;
 pub use abi::cage_attr__bindgen_ty_1 as cage_attr_value;
