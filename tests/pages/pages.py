@@ -61,6 +61,7 @@ RULES = (
         "Helm", "Verify", "The first pod", "Figures and alerts", "Plain manifests", "Upgrade, rollback, uninstall")),
     Rule("tests/chart/test_install_commands.py", "README.md", headings=("A minute on a cluster",)),
     Rule("tests/pages/tutorial.py", "docs/tutorial-operator.md"),
+    Rule("tests/chart/test_vendor_node.py", "docs/tutorial-vendor.md", headings=("A cluster in five commands",)),
     Rule("tests/pages/tutorial.py", "docs/tutorial-vendor.md"),
 )
 

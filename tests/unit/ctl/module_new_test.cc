@@ -53,7 +53,7 @@ TEST(ModuleNewTest, SaysWhatItWroteAndWhatToReadNext) {
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_EQ(ended.out, "module 'card' is in '" + folder +
                            "': CLUSTER.md, CMakeLists.txt, Containerfile, README.md, check.sh, ci.yaml, "
-                           "claim.json, desk.toml, module.c, package.sh, pod.yaml, values.yaml\n"
+                           "claim.json, desk.toml, module.c, node.toml, package.sh, pod.yaml, values.yaml\n"
                            "README.md says how to build and try it\n");
 }
 
