@@ -28,21 +28,17 @@ constexpr std::chrono::milliseconds kPoll{100};
 constexpr std::size_t kMaxLog = 1u << 20;
 constexpr const char* kClaimUid = "11111111-2222-3333-4444-555555555555";
 
-std::string toml_strings(const auto& items) {
-  std::vector<std::string> quoted;
-  for (const auto& item : items) quoted.push_back(toml_path(fs::path(item).native()));
-  return fmt::format("[{}]", fmt::join(quoted, ", "));
+std::string toml_list(const auto& items, auto to_toml) {
+  std::vector<std::string> written;
+  for (const auto& item : items) written.push_back(to_toml(item));
+  return fmt::format("[{}]", fmt::join(written, ", "));
 }
 
 struct TomlValue {
   std::string operator()(const std::string& text) const { return toml_string(text); }
   std::string operator()(std::int64_t number) const { return std::to_string(number); }
   std::string operator()(bool flag) const { return flag ? "true" : "false"; }
-  std::string operator()(const std::vector<std::string>& items) const {
-    std::vector<std::string> quoted;
-    for (const std::string& item : items) quoted.push_back(toml_string(item));
-    return fmt::format("[{}]", fmt::join(quoted, ", "));
-  }
+  std::string operator()(const std::vector<std::string>& items) const { return toml_list(items, toml_string); }
   std::string operator()(const TextMap& map) const {
     std::vector<std::string> pairs;
     for (const auto& [key, value] : map) pairs.push_back(toml_string(key) + " = " + toml_string(value));
@@ -57,18 +53,16 @@ std::string toml_table(const std::string& lines) {
   std::map<std::string, std::vector<std::string>> members;
   for (const std::string& line : split(lines, '\n'))
     if (const std::size_t equals = line.find('='); equals != std::string::npos)
-      members[line.substr(0, equals)].push_back(toml_string(line.substr(equals + 1)));
+      members[line.substr(0, equals)].push_back(line.substr(equals + 1));
   std::vector<std::string> pairs;
   for (const auto& [name, values] : members)
-    pairs.push_back(fmt::format("{} = [{}]", toml_string(name), fmt::join(values, ", ")));
+    pairs.push_back(fmt::format("{} = {}", toml_string(name), toml_list(values, toml_string)));
   return fmt::format("{{ {} }}", fmt::join(pairs, ", "));
 }
 
 std::string toml_option(const RawOption& option) {
   if (!option.has_tables) return std::visit(TomlValue{}, option.value);
-  std::vector<std::string> tables;
-  for (const std::string& lines : std::get<std::vector<std::string>>(option.value)) tables.push_back(toml_table(lines));
-  return fmt::format("[{}]", fmt::join(tables, ", "));
+  return toml_list(std::get<std::vector<std::string>>(option.value), toml_table);
 }
 
 // Lets Ctrl-C and SIGTERM end a wait, so that the folder is removed.
@@ -113,8 +107,9 @@ std::string desk_config(const DeskModule& module, const fs::path& folder) {
       fmt::format("modules_dir = {}\n\n[metrics]\nlisten = \"\"\n\n", toml_path(module.file.parent_path().native()));
   text += fmt::format("[[module]]\nname = {}\npath = {}\n", toml_string(module.name),
                       toml_path(module.file.filename().native()));
-  if (!module.programs.empty()) text += fmt::format("programs = {}\n", toml_strings(module.programs));
-  if (!module.writes.empty()) text += fmt::format("writes = {}\n", toml_strings(module.writes));
+  const auto path = [](const fs::path& one) { return toml_path(one.native()); };
+  if (!module.programs.empty()) text += fmt::format("programs = {}\n", toml_list(module.programs, path));
+  if (!module.writes.empty()) text += fmt::format("writes = {}\n", toml_list(module.writes, path));
   if (!module.options.empty()) text += "\n[module.options]\n";
   for (const auto& [key, option] : module.options)
     text += fmt::format("{} = {}\n", toml_string(key), toml_option(option));

@@ -3,13 +3,13 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <optional>
 
-#include "host/model/text_rules.h"
-
 #include "host/config/names.h"
+#include "host/config/option_lines.h"
 #include "host/core/unique_fd.h"
 
 namespace cardcage {
@@ -17,28 +17,20 @@ namespace {
 
 namespace json = boost::json;
 
-// Returns the members of an object as a table of the configuration is read: as lines, sorted by name, with one for each
-// item of a list. Returns nothing if a member has no such form.
+bool add_member(OptionLines& lines, std::string_view name, const json::value& value) {
+  if (value.is_string()) return lines.add(name, value.get_string());
+  if (value.is_int64() || value.is_bool()) return lines.add(name, json::serialize(value));
+  return value.is_array() && std::ranges::all_of(value.get_array(), [&](const json::value& item) {
+           return !item.is_array() && add_member(lines, name, item);
+         });
+}
+
+// Returns the members as a table of the configuration is read; nothing if one has no such form.
 std::optional<std::string> lines_of(const json::object& object) {
-  const auto text_of = [](const json::value& value) -> std::optional<std::string> {
-    if (value.is_string()) return std::string(value.get_string());
-    if (value.is_int64() || value.is_bool()) return json::serialize(value);
-    return std::nullopt;
-  };
-  std::map<std::string, std::string> lines;
-  for (const auto& member : object) {
-    const std::string name(member.key());
-    const json::array alone{member.value()};
-    for (const json::value& item : member.value().is_array() ? member.value().get_array() : alone) {
-      const auto text = text_of(item);
-      if (!text || !is_line(*text) || name.empty() || !is_line(name) || name.find('=') != std::string::npos)
-        return std::nullopt;
-      lines[name] += name + "=" + *text + "\n";
-    }
-  }
-  std::string joined;
-  for (const auto& [name, text] : lines) joined += text;
-  return joined;
+  OptionLines lines;
+  for (const auto& member : object)
+    if (!add_member(lines, member.key(), member.value())) return std::nullopt;
+  return lines.text();
 }
 
 RawOption option_of(const std::string& text) {

@@ -3,6 +3,7 @@
 
 #include "host/config/fields.h"
 #include "host/config/names.h"
+#include "host/config/option_lines.h"
 #include "host/config/sections.h"
 #include "host/core/ascii.h"
 #include "host/model/text_rules.h"
@@ -39,40 +40,27 @@ void read_groups(TableReader& table, std::string_view key, std::vector<std::uint
   }
 }
 
-// Appends "NAME=VALUE\n". Returns false for a value that has no such form.
-bool append_line(std::string& lines, std::string_view name, const toml::node& value) {
-  std::string text;
-  if (const auto* given = value.as_string())
-    text = given->get();
-  else if (const auto* number = value.as_integer())
-    text = fmt::format("{}", number->get());
-  else if (const auto* flag = value.as_boolean())
-    text = fmt::format("{}", flag->get());
-  else
-    return false;
-  if (!is_line(text)) return false;
-  lines.append(name).append("=").append(text).append("\n");
-  return true;
+bool add_member(OptionLines& lines, std::string_view name, const toml::node& value) {
+  if (const auto* text = value.as_string()) return lines.add(name, text->get());
+  if (const auto* number = value.as_integer()) return lines.add(name, fmt::format("{}", number->get()));
+  if (const auto* flag = value.as_boolean()) return lines.add(name, fmt::format("{}", flag->get()));
+  const auto* const items = value.as_array();
+  return items != nullptr && std::ranges::all_of(*items, [&](const toml::node& item) {
+           return !item.is_array() && add_member(lines, name, item);
+         });
 }
 
-// Returns the members of a table in a list as lines, sorted by name. A list has a line for each item.
 std::optional<std::string> lines_of(const std::string& key, const toml::table& table, TableReader& options) {
-  std::string lines;
+  OptionLines lines;
   for (const auto& [member, value] : table) {
-    const std::string_view name = member.str();
-    const auto* const items = value.as_array();
-    const bool is_read =
-        items == nullptr
-            ? append_line(lines, name, value)
-            : std::ranges::all_of(*items, [&](const toml::node& item) { return append_line(lines, name, item); });
-    if (is_read && !name.empty() && is_line(name) && name.find('=') == std::string_view::npos) continue;
+    if (add_member(lines, member.str(), value)) continue;
     options.refuse(
         key, options.reading().at(value.source()),
         fmt::format("'{}' of a table in it is not one line of text, an integer, a boolean, or a list of these",
-                    printable(name, kQuotedMember)));
+                    printable(member.str(), kQuotedMember)));
     return std::nullopt;
   }
-  return lines;
+  return lines.text();
 }
 
 std::optional<RawOption> read_option(const std::string& key, const toml::node& node, TableReader& options) {
