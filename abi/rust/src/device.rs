@@ -236,7 +236,7 @@ impl Device {
         self.capacity.push((name.into(), value));
         self
     }
-    /// Its health. Without it the device is healthy.
+    /// Its health; without it the last `Host::health` remains.
     pub fn health(mut self, health: Health) -> Device {
         self.health = Some(health);
         self
