@@ -142,6 +142,7 @@ void print_detail(const admin::v1::Module& module) {
                {"file", module.path()},
                {"sha256", module.sha256()},
                {"version", module.id().empty() ? "" : fmt::format("{} {}", module.id(), module.version())},
+               {"abi", module.abi()},
                {"isolation", module.isolation()},
                {"confined", confinement(module)},
                {"devices", fmt::to_string(module.devices())},

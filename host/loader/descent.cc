@@ -45,7 +45,9 @@ class Descent {
   Status follow(const UniqueFd& link, const fs::path& path);
   Status check(int fd, std::string_view what, const fs::path& path) const;
   std::unexpected<Error> cannot_open(int error) const {
-    return fail_errno(error, fmt::format("cannot open module file '{}'", (folder_ / file_).native()));
+    auto failed = fail_errno(error, fmt::format("cannot open module file '{}'", (folder_ / file_).native()));
+    if (error == EACCES) failed.error().message += fmt::format(": make it readable for uid {}", ::geteuid());
+    return failed;
   }
 
   const fs::path &folder_, &file_;

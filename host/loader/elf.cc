@@ -52,7 +52,7 @@ class Image {
 
   template <class T>
   std::optional<T> at(std::uint64_t offset) const {
-    if (offset > file_.size() || file_.size() - offset < sizeof(T)) return std::nullopt;
+    if (!has(offset, sizeof(T))) return std::nullopt;
     T value;
     std::memcpy(&value, file_.data() + offset, sizeof value);
     return value;
@@ -68,6 +68,10 @@ class Image {
   }
 
   void add_segment(const Elf64_Phdr& segment) { segments_.push_back(segment); }
+  // False for a file that was cut: access to a page beyond its end would kill the process.
+  bool has_its_segments() const {
+    return std::ranges::all_of(segments_, [this](const Elf64_Phdr& one) { return has(one.p_offset, one.p_filesz); });
+  }
   // The position in the file of the byte that will be mapped at `address`.
   std::optional<std::uint64_t> offset_of(std::uint64_t address) const {
     for (const Elf64_Phdr& segment : segments_)
@@ -79,6 +83,10 @@ class Image {
   }
 
  private:
+  bool has(std::uint64_t offset, std::uint64_t size) const {
+    return offset <= file_.size() && size <= file_.size() - offset;
+  }
+
   std::span<const std::byte> file_;
   std::vector<Elf64_Phdr> segments_;
 };
@@ -216,6 +224,7 @@ Result<ElfFacts> inspect_elf(std::span<const std::byte> file) {
   const auto dynamic = read_dynamic(image);
   if (!dynamic) return std::unexpected(dynamic.error());
   if ((dynamic->flags_1 & DF_1_PIE) != 0) return refuse("it is a program, not a shared object: link it with -shared");
+  if (!image.has_its_segments()) return damaged("segments");
   const auto strings = image.offset_of(dynamic->strings);
   if (!strings) return damaged("string tables");
 

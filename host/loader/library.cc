@@ -1,6 +1,7 @@
 #include "host/loader/library.h"
 
 #include <dlfcn.h>
+#include <gnu/libc-version.h>
 #include <link.h>
 #include <unistd.h>
 
@@ -39,6 +40,8 @@ std::string between(std::string_view text, std::string_view before, std::string_
 
 std::string missing_library(std::string_view text, const ElfFacts& elf) {
   const std::string library(text.substr(0, text.find(':')));
+  if (library.starts_with("libc.musl"))
+    return " (the module was built for musl, as on Alpine, and this host has glibc: build it on Debian 12)";
   if (elf.run_path.find("$ORIGIN") != std::string::npos)
     return fmt::format(
         " (install {} where ldconfig finds it: "
@@ -67,11 +70,18 @@ std::string advice_for(std::string_view text, const ElfFacts& elf) {
   if (says("version `GLIBCXX") || says("version `CXXABI"))
     return fmt::format(
         " (the module was built with a newer libstdc++, whose {} this system lacks: build it on the oldest system that "
-        "must run it, or link it with -static-libstdc++)",
+        "must run it, such as Debian 12, or link it with -static-libstdc++)",
         between(text, "version `", "'"));
+  if (says("version `GLIBC_"))
+    return fmt::format(
+        " (the module needs {} and this system has glibc {}: build it on the oldest system that must run it, such as "
+        "Debian 12)",
+        between(text, "version `", "'"), ::gnu_get_libc_version());
   if (says("version `"))
-    return fmt::format(" (the module was built on a newer system than this one: build it where {} is not needed)",
-                       between(text, "version `", "'"));
+    return fmt::format(
+        " (the module was built with a newer library than that of this system, which lacks {}: install "
+        "that library, or build the module with this one)",
+        between(text, "version `", "'"));
   if (says("executable stack"))
     return " (rebuild the module with -Wl,-z,noexecstack; one of its assembler files lacks a .note.GNU-stack section)";
   if (says("failed to map segment") || says("cannot apply additional memory protection"))

@@ -14,6 +14,7 @@
 #include "cardcage/module.h"
 #include "host/core/result.h"
 #include "host/core/unique_fd.h"
+#include "host/loader/descent.h"
 #include "host/loader/elf.h"
 #include "host/loader/library.h"
 #include "host/loader/table_0_3.h"
@@ -33,11 +34,11 @@ struct StagedModule {
 using ModuleBuild = std::shared_ptr<const StagedModule>;
 
 // [any-thread, reads the disk] `file` is relative to the first of `folders` that has it, and links on the way stay
-// below that folder (see open_below). Unless its content is pinned, it and every folder on the way must belong to root
-// or to this process, and no other user may have write access. `pinned_sha256` is hex in either case, or empty for any
-// content.
+// below that folder (see open_below). Unless its content is pinned or anybody is trusted, it and every folder on the
+// way must belong to root or to this process, and no other user may have write access. `pinned_sha256` is hex in either
+// case, or empty for any content.
 Result<StagedModule> stage(const std::vector<std::filesystem::path>& folders, const std::filesystem::path& file,
-                           std::string_view pinned_sha256);
+                           std::string_view pinned_sha256, Trust trust = Trust::kOwnersOnly);
 
 // A mapped module. It stays mapped when this object ends, unless the module says CAGE_MODULE_UNLOADABLE.
 class LoadedModule {

@@ -138,11 +138,12 @@ Result<ElfFacts> inspect_image(int image, std::uint64_t size) {
   return facts;
 }
 
-Result<StagedModule> stage_below(const fs::path& folder, const fs::path& file, std::string_view pinned_sha256) {
+Result<StagedModule> stage_below(const fs::path& folder, const fs::path& file, std::string_view pinned_sha256,
+                                 Trust trust) {
   StagedModule staged;
   staged.path = folder / file;
   // The owner does not matter if the configuration pins the content: the checked bytes are those that will run.
-  const Trust trust = pinned_sha256.empty() ? Trust::kOwnersOnly : Trust::kAnybody;
+  if (!pinned_sha256.empty()) trust = Trust::kAnybody;
   auto source = open_below(folder, file, trust);
   if (!source) return std::unexpected(source.error());
   if (auto checked = check_file(source->get(), staged.path, trust); !checked) return std::unexpected(checked.error());
@@ -168,12 +169,13 @@ Result<StagedModule> stage_below(const fs::path& folder, const fs::path& file, s
 
 }  // namespace
 
-Result<StagedModule> stage(const std::vector<fs::path>& folders, const fs::path& file, std::string_view pinned_sha256) {
+Result<StagedModule> stage(const std::vector<fs::path>& folders, const fs::path& file, std::string_view pinned_sha256,
+                           Trust trust) {
   if (file.empty() || file.is_absolute())
     return fail(Code::kInvalidArgument, "module path '{}' must be relative to modules_dir", file.native());
   Error missing;
   for (const fs::path& folder : folders) {
-    auto staged = stage_below(folder, file, pinned_sha256);
+    auto staged = stage_below(folder, file, pinned_sha256, trust);
     if (staged || staged.error().code != Code::kNotFound) return staged;
     missing = std::move(staged.error());
   }

@@ -10,6 +10,7 @@
 #include "host/core/log.h"
 #include "host/core/version.h"
 #include "host/instance/declarations.h"
+#include "host/model/abi_note.h"
 #include "host/module/in_process.h"
 #include "host/module/remote.h"
 #include "host/process/own_programs.h"
@@ -23,7 +24,7 @@ Result<StagedModule> copy_of(const StagedModule& build) {
   return StagedModule{build.path, build.sha256, build.elf, std::move(image)};
 }
 
-Result<InProcessModule::Parts> load_and_check(const ModuleConfig& config, const StagedModule& build) {
+Result<InProcessModule::Parts> load_and_check(const ModuleConfig& config, const StagedModule& build, bool alone) {
   if (!build.elf.others.empty())
     log(LogLevel::kWarn, "module exports more than its entry; other modules may get its symbols",
         {{"module", config.name}, {"symbols", fmt::format("{}", fmt::join(build.elf.others, ", "))}, {"rule", "R1"}});
@@ -31,7 +32,7 @@ Result<InProcessModule::Parts> load_and_check(const ModuleConfig& config, const 
   if (!staged) return within(staged.error(), "module '{}'", config.name);
   auto loaded = load_identified(config.name, std::move(*staged));
   if (!loaded) return std::unexpected(loaded.error());
-  if (loaded->identity.process_only) return must_run_in_process(config);
+  if (loaded->identity.process_only && !alone) return must_run_in_process(config);
   auto options = checked_options(config, loaded->identity.options);
   if (!options) return std::unexpected(options.error());
   return InProcessModule::Parts{
@@ -80,7 +81,7 @@ Task<Result<std::shared_ptr<Module>>> load_in_process(asio::io_context& core, Cl
                                                       ModuleBuild build, Instant deadline, SharedParts shared,
                                                       Leftover& left) {
   auto lane = std::make_unique<Lane>("cage/" + config.name);
-  auto work = [config, build] { return load_and_check(config, *build); };
+  auto work = [config, build, alone = shared.alone] { return load_and_check(config, *build, alone); };
   const Error stuck = stuck_while_loaded(config.name);
   auto loaded = co_await run_on(lane, core, clock, deadline, std::move(work), stuck.message, left);
   if (!loaded) co_return std::unexpected(stuck);
@@ -201,9 +202,8 @@ Task<Result<std::shared_ptr<Module>>> load_module(asio::io_context& core, Clock&
   auto loading = load(core, clock, std::move(config), std::move(build), deadline, std::move(shared), remains);
   auto loaded = co_await std::move(loading);
   if (!loaded && left) *left = std::move(remains);
-  if (loaded && (*loaded)->identity().abi.major < CAGE_ABI_MAJOR)
-    log(LogLevel::kWarn, "module is built for an older ABI, which loads until December 2027: rebuild it",
-        {{"module", name}, {"abi", (*loaded)->identity().abi.to_string()}});
+  if (const std::string note = loaded ? abi_note((*loaded)->identity().abi) : std::string(); !note.empty())
+    log(LogLevel::kWarn, "module is built for an older ABI", {{"module", name}, {"note", note}});
   co_return loaded;
 }
 

@@ -21,6 +21,7 @@ struct SharedParts {
   std::shared_ptr<HardwareWrites> writes;  // null: modules cannot switch drivers
   std::shared_ptr<Services> services;      // null: modules have no services
   NodeRoots roots = {};
+  bool alone = false;  // no other module shares this process, so one that demands a process of its own may run in it
 };
 
 // For both functions, `core` and `clock` outlive the result. Errors name the file, or the position in the

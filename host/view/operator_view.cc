@@ -6,6 +6,7 @@
 
 #include "host/claim/conflicts.h"
 #include "host/core/nearest.h"
+#include "host/model/abi_note.h"
 #include "host/view/catalogue_report.h"
 #include "host/view/device_report.h"
 #include "host/view/driver_report.h"
@@ -78,6 +79,9 @@ std::vector<std::string> OperatorView::warnings() const {
           fmt::format("device '{}' of resource '{}' is not offered: {}", id, resource->name().name, why));
   for (const Supervisor* supervisor : supervisors)
     if (std::string warning = supervisor->warning(); !warning.empty()) warnings.push_back(std::move(warning));
+  for (const Supervisor* supervisor : supervisors)
+    if (const std::string note = supervisor->identity() ? abi_note(supervisor->identity()->abi) : ""; !note.empty())
+      warnings.push_back(fmt::format("module '{}' is built for {}", supervisor->config().name, note));
   for (const Supervisor* supervisor : supervisors)
     if (supervisor->state() == ModuleState::kReady && supervisor->snapshot() && supervisor->snapshot()->devices.empty())
       warnings.push_back(

@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 
@@ -78,6 +79,24 @@ TEST(ElfTest, SurvivesTruncationAnywhere) {
     EXPECT_TRUE(!part || *part == *whole) << size;
   }
   EXPECT_FALSE(inspect(good.substr(0, 600)));
+}
+
+// An access beyond the end of the file would kill the process, long after the checks.
+TEST(ElfTest, RefusesAFileWithoutTheEndOfItsLastSegment) {
+  const std::string good = module_file("good.so");
+  Elf64_Ehdr header;
+  std::memcpy(&header, good.data(), sizeof header);
+  std::size_t end = 0;
+  for (Elf64_Half index = 0; index < header.e_phnum; ++index) {
+    Elf64_Phdr segment;
+    std::memcpy(&segment, good.data() + header.e_phoff + index * sizeof segment, sizeof segment);
+    if (segment.p_type == PT_LOAD) end = std::max<std::size_t>(end, segment.p_offset + segment.p_filesz);
+  }
+  ASSERT_GT(end, 0U);
+  EXPECT_TRUE(inspect(good.substr(0, end)));
+  const auto refused = inspect(good.substr(0, end - 1));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "its segments point outside the file: copy it again, it is damaged or truncated");
 }
 
 TEST(ElfTest, SurvivesDamageAnywhere) {

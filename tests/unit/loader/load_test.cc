@@ -1,6 +1,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <gnu/libc-version.h>
 #include <unistd.h>
 
 #include "host/loader/loader.h"
@@ -106,7 +107,9 @@ TEST(LoadTest, AdvisesOnOtherErrorsOfTheDynamicLoader) {
   EXPECT_THAT(advice_for("x.so: cannot allocate memory in static TLS block", {}), HasSubstr("-ftls-model"));
   EXPECT_THAT(advice_for("libx.so: wrong ELF class: ELFCLASS32", {}), HasSubstr("64-bit build"));
   EXPECT_THAT(advice_for("/lib/libc.so.6: version `GLIBC_2.38' not found (required by x.so)", {}),
-              HasSubstr("build it where GLIBC_2.38 is not needed"));
+              HasSubstr(fmt::format("(the module needs GLIBC_2.38 and this system has glibc {}: build it on the oldest "
+                                    "system that must run it, such as Debian 12)",
+                                    ::gnu_get_libc_version())));
   EXPECT_THAT(advice_for("x.so: cannot enable executable stack as shared object requires: Permission denied", {}),
               HasSubstr("noexecstack"));
   EXPECT_THAT(advice_for("x.so: failed to map segment from shared object", {}), HasSubstr("security policy"));
@@ -121,7 +124,19 @@ TEST(LoadTest, NamesTheVersionOfLibstdcxxThatAModuleNeeds) {
       refusal("newer_libstdcxx.so"),
       HasSubstr("version `GLIBCXX_9.9.9' not found (required by newer_libstdcxx.so) (the module was built with a "
                 "newer libstdc++, whose GLIBCXX_9.9.9 this system lacks: build it on the oldest system that must "
-                "run it, or link it with -static-libstdc++)"));
+                "run it, such as Debian 12, or link it with -static-libstdc++)"));
+}
+
+TEST(LoadTest, NamesOtherLibrariesOfThisSystemThatAreTooOldOrMissing) {
+  EXPECT_THAT(refusal("newer_glibc.so"),
+              HasSubstr("version `GLIBC_9.9' not found (required by newer_glibc.so) (the module needs GLIBC_9.9"));
+  EXPECT_THAT(refusal("newer_zlib.so"),
+              HasSubstr("version `ZLIB_9.9' not found (required by newer_zlib.so) (the module was built with a newer "
+                        "library than that of this system, which lacks ZLIB_9.9: install that library, or build the "
+                        "module with this one)"));
+  EXPECT_THAT(refusal("musl.so"),
+              HasSubstr("libc.musl-x86_64.so.1: cannot open shared object file: No such file or directory (the module "
+                        "was built for musl, as on Alpine, and this host has glibc: build it on Debian 12)"));
 }
 
 TEST(LoadTest, RefusesAnEntryThatReturnsNoTableOrThrows) {

@@ -218,6 +218,26 @@ TEST_F(StageTest, RefusesAnEmptyFileAndAFileThatIsNotASharedObject) {
                                               "itself");
 }
 
+TEST_F(StageTest, NamesTheUserWhoCannotReadTheFile) {
+  fs::permissions(folder.path(), fs::perms(0755));
+  fs::permissions(folder / "x.so", fs::perms(0));
+  const bool is_root = ::geteuid() == 0;  // who may read it
+  if (is_root) ASSERT_EQ(::seteuid(65534), 0);
+  const auto staged = stage({folder.path()}, "x.so", {});
+  const uid_t user = ::geteuid();
+  if (is_root) ASSERT_EQ(::seteuid(0), 0);
+  ASSERT_FALSE(staged);
+  EXPECT_EQ(staged.error(), (Error{Code::kPermissionDenied,
+                                   fmt::format("cannot open module file '{}': Permission denied: make it readable for "
+                                               "uid {}",
+                                               at("x.so"), user)}));
+}
+
+TEST_F(StageTest, AFileThatIsWritableForOthersMayBeTrusted) {
+  fs::permissions(folder / "x.so", fs::perms(0666));
+  EXPECT_TRUE(stage({folder.path()}, "x.so", {}, Trust::kAnybody));
+}
+
 TEST_F(StageTest, RefusesAFileBeyondTheSizeBound) {
   ASSERT_EQ(::truncate(at("x.so").c_str(), static_cast<off_t>(kMaxModuleBytes) + 1), 0);
   EXPECT_EQ(refusal("x.so"),

@@ -1,4 +1,4 @@
-/* A module that was built with a libstdc++ that no system has yet: it needs a version of a symbol that is missing. */
+/* A module that was built with a library that no system has yet: it needs a version of a symbol that is missing. */
 #include "tests/modules/base.h"
 extern void newer_function(void);
 static cage_status start(cage_instance* self, const cage_call* call) {
