@@ -23,6 +23,7 @@ constexpr const char* kCheckFooter =
     "The module runs in a cardcage-worker, several times. The check prepares and unprepares two devices for claims of "
     "its\n"
     "own, which changes real hardware: name unused ones with --device, or use --no-prepare.\n"
+    "--in-process runs it in cagectl, for debuggers and sanitizers, and names each check on stderr as it begins.\n"
     "Exit codes: 0 no rule failed, 1 a rule failed or nothing could be checked, 2 wrong usage or a file that cannot be "
     "read.";
 
@@ -31,7 +32,7 @@ struct CheckOptions {
   std::vector<std::string> devices, rules;
   std::filesystem::path junit;
   std::string limit = "10s";
-  bool no_prepare = false, only_failed = false;
+  bool all_devices = false, in_process = false, no_prepare = false, only_failed = false;
 };
 
 std::string_view word_of(Verdict verdict) {
@@ -97,6 +98,7 @@ void print_report_json(const Report& report, const std::vector<Finding>& finding
               {"vendor", identity->vendor},
               {"sha256", identity->sha256}};
   print_json({{"file", report.file.native()},
+              {"isolation", report.in_process ? "in-process" : "process"},
               {"module", std::move(module)},
               {"checks", std::move(checks)},
               {"passed", report.count(Verdict::kPass)},
@@ -105,14 +107,27 @@ void print_report_json(const Report& report, const std::vector<Finding>& finding
               {"logged", strings_json(report.logged)}});
 }
 
-Status check_module(const Session& session, const CheckOptions& options) {
-  CheckRequest request{
-      .file = options.module.file, .devices = options.devices, .prepare = !options.no_prepare, .rules = options.rules};
+CheckRequest request_of(const CheckOptions& options) {
+  CheckRequest request{.file = options.module.file,
+                       .devices = options.devices,
+                       .all_devices = options.all_devices,
+                       .prepare = !options.no_prepare,
+                       .in_process = options.in_process,
+                       .rules = options.rules};
+  // After a crash of the module, the last line names the check.
+  if (options.in_process)
+    request.begins = [](std::string_view number, std::string_view name, std::string_view statement) {
+      fmt::print(stderr, "{:4}{:20}{}\n", number, name, statement);
+    };
   request.programs.assign(options.module.programs.begin(), options.module.programs.end());
   request.writes = options.module.writes;
   if (const auto limit = parse_duration(options.limit)) request.limit = *limit;
   request.options = module_options(options.module.options);
-  const auto report = check_file(std::move(request));
+  return request;
+}
+
+Status check_module(const Session& session, const CheckOptions& options) {
+  const auto report = check_file(request_of(options));
   if (!report) return std::unexpected(report.error());
   if (!options.junit.empty())
     if (auto written = write_file_atomically(options.junit, junit_xml(*report), 0644, false); !written) return written;
@@ -151,10 +166,12 @@ void add_module_check(CLI::App& module, Session& session) {
   add_module_file(*command, options->module);
   command
       ->add_option("--device", options->devices,
-                   "the id of the device to prepare, and of another for the same claim; by default healthy ones")
+                   "the id of a device to prepare, the first two also for one claim; by default healthy ones")
       ->type_name("ID")
-      ->allow_extra_args(false)
-      ->expected(1, 2);
+      ->allow_extra_args(false);
+  command->add_flag("--all-devices", options->all_devices, "prepare every device that is not unhealthy")
+      ->excludes("--device");
+  command->add_flag("--in-process", options->in_process, "run the module in this process, without a worker");
   command->add_flag("--no-prepare", options->no_prepare, "prepare nothing, and skip the rules about claims");
   command
       ->add_option("--rule", options->rules,

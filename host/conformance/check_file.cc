@@ -38,8 +38,10 @@ std::unexpected<Error> no_scratch_folder() {
   return fail_errno(errno, "cannot make a temporary folder; set TMPDIR to a writable one");
 }
 
-Status check_programs() {
-  for (const auto& file : {worker_file(), access_file()}) {
+Status check_programs(bool in_process) {
+  std::vector needed{access_file()};
+  if (!in_process) needed.insert(needed.begin(), worker_file());
+  for (const auto& file : needed) {
     if (!file) return std::unexpected(file.error());
     if (::access(file->c_str(), X_OK) != 0)
       return within(fail_errno(errno, fmt::format("'{}'", file->native())).error(),
@@ -72,6 +74,7 @@ Task<void> check_rules(asio::io_context& core, Trial& trial, std::vector<Finding
   const auto wanted = wanted_rules(trial.request().rules);
   for (const Rule& rule : all_rules()) {
     if (!wanted.contains(rule.name)) continue;
+    if (trial.request().begins) trial.request().begins(rule.number, rule.name, rule.statement);
     Outcome outcome = co_await check_rule(rule, trial, findings);
     if (outcome.verdict == Verdict::kFail) {
       trial.note_broken(rule.number);
@@ -99,11 +102,12 @@ std::size_t Report::count(Verdict verdict) const {
 }
 
 Result<Report> check_file(CheckRequest request) {
-  if (auto found = check_programs(); !found) return std::unexpected(found.error());
+  if (auto found = check_programs(request.in_process); !found) return std::unexpected(found.error());
   const ScratchFolder scratch;
   if (scratch.path().empty()) return no_scratch_folder();
   Report report;
   report.file = request.file;
+  report.in_process = request.in_process;
   asio::io_context core;
   SystemClock clock;
   const auto log = CheckLog::divert();
@@ -116,7 +120,7 @@ Result<Report> check_file(CheckRequest request) {
 }
 
 Result<ModuleIdentity> read_declarations(CheckRequest request) {
-  if (auto found = check_programs(); !found) return std::unexpected(found.error());
+  if (auto found = check_programs(request.in_process); !found) return std::unexpected(found.error());
   const ScratchFolder scratch;
   if (scratch.path().empty()) return no_scratch_folder();
   asio::io_context core;

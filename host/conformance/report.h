@@ -32,6 +32,7 @@ struct Finding {
 
 struct Report {
   std::filesystem::path file;
+  bool in_process = false;
   std::optional<ModuleIdentity> identity;  // empty if the module could not be loaded
   std::vector<Finding> findings;
   std::vector<std::string> logged;  // the last warnings of the host and of the module

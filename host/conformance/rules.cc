@@ -34,6 +34,7 @@ constexpr Rule kRules[] = {
 
     {"R14", "prepare", "prepare and unprepare succeed", "discover", rules::prepares},
     {"R19", "params", "it takes each kind of parameters", "prepare", rules::prepares_with_each_kind_of_params},
+    {"R14", "prepare-each", "each device is prepared", "prepare", rules::prepares_each_device},
     {"R15", "prepare-two", "two devices of a claim fit together", "prepare", rules::prepares_two_devices},
     {"R14", "prepare-again", "a repeated prepare gives the same", "prepare", rules::prepares_again},
     {"R14", "prepare-restarted", "a new instance prepares the same", "prepare", rules::prepares_again_after_a_restart},
@@ -44,6 +45,8 @@ constexpr Rule kRules[] = {
     {"R14", "unprepare-gone", "unprepare of a lost device succeeds", "prepare", rules::unprepares_without_the_device},
     {"R7", "state-restarted", "a new instance unprepares the claim", "prepare", rules::unprepares_in_a_new_instance},
     {"R7", "state-crashed", "a new instance unprepares after a crash", "prepare", rules::unprepares_after_a_crash},
+    {"R15", "prefer", "GetPreferredAllocation gets a choice", "discover", rules::prefers_devices},
+    {"R15", "allocate", "Allocate gets a device", "prepare", rules::allocates},
     {"R15", "pre-start", "pre_start may be repeated", "prepare", rules::survives_container_restarts},
     {"R4", "prepare-deadline", "prepare ends at its deadline", "prepare", rules::prepare_ends_at_its_deadline},
     {"R4", "explain", "a prepare that fails is explained", "prepare", rules::explains_failures},

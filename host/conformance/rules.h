@@ -6,6 +6,9 @@
 
 namespace cardcage::rules {
 
+// The reason to skip a rule that needs a process of the module's own.
+inline constexpr const char* kNoWorker = "--in-process: this needs a process of the module alone";
+
 // rules_file.cc
 Task<Outcome> is_accepted(Trial& trial);
 Task<Outcome> exports_only_its_entry(Trial& trial);
@@ -35,6 +38,7 @@ Task<Outcome> handles_events(Trial& trial);
 Task<Outcome> prepares(Trial& trial);
 Task<Outcome> prepares_with_each_kind_of_params(Trial& trial);
 Task<Outcome> prepares_two_devices(Trial& trial);
+Task<Outcome> prepares_each_device(Trial& trial);
 Task<Outcome> prepares_again(Trial& trial);
 Task<Outcome> prepares_again_after_a_restart(Trial& trial);
 Task<Outcome> prepares_after_a_failure(Trial& trial);
@@ -44,6 +48,10 @@ Task<Outcome> unprepares_unknown_claims(Trial& trial);
 Task<Outcome> unprepares_without_the_device(Trial& trial);
 Task<Outcome> unprepares_in_a_new_instance(Trial& trial);
 Task<Outcome> unprepares_after_a_crash(Trial& trial);
+
+// rules_plugin.cc
+Task<Outcome> prefers_devices(Trial& trial);
+Task<Outcome> allocates(Trial& trial);
 Task<Outcome> survives_container_restarts(Trial& trial);
 
 // rules_calls.cc

@@ -86,6 +86,24 @@ Task<Outcome> prepares_two_devices(Trial& trial) {
   co_return passed(fmt::format("devices '{}' and '{}'", first->id, second->id));
 }
 
+// The others are prepared one after the other: two may have the same hardware.
+Task<Outcome> prepares_each_device(Trial& trial) {
+  const auto devices = co_await trial.devices();
+  if (!devices) co_return broken(devices.error());
+  if (devices->size() == 1) co_return skipped("one device: name more with --device, or use --all-devices");
+  std::vector<std::string> failures;
+  for (const Device& device : *devices) {
+    const auto claim = trial.claim_of(device);
+    if (!claim) continue;  // a field has no default
+    const auto edits = co_await trial.prepare(*claim);
+    const Status released = co_await trial.unprepare(*claim);
+    if (!edits || !released)
+      failures.push_back(fmt::format("device '{}': {}", device.id, (edits ? released.error() : edits.error()).message));
+  }
+  if (!failures.empty()) co_return broken(fmt::format("{}", fmt::join(failures, "; ")));
+  co_return passed(fmt::format("devices: {}", devices->size()));
+}
+
 Task<Outcome> prepares_again(Trial& trial) {
   const auto claim = co_await trial.new_claim();
   if (!claim) co_return broken(claim.error());
@@ -175,23 +193,11 @@ Task<Outcome> unprepares_in_a_new_instance(Trial& trial) {
 }
 
 Task<Outcome> unprepares_after_a_crash(Trial& trial) {
+  if (trial.request().in_process) co_return skipped(kNoWorker);
   const auto claim = co_await prepared_claim(trial);
   if (!claim) co_return broken(claim.error());
   co_await trial.kill();
   co_return co_await unprepare_in_the_next(trial, *claim);
-}
-
-Task<Outcome> survives_container_restarts(Trial& trial) {
-  if (!trial.identity()->has(Family::kPreStart)) co_return skipped("the module has no " CAGE_EXT_PRE_START);
-  auto claim = co_await trial.new_claim();
-  if (!claim) co_return broken(claim.error());
-  claim->ref.name_space = claim->ref.name = "";  // the device-plugin API knows none
-  const auto edits = co_await trial.prepare(*claim);
-  if (!edits) co_return broken(edits.error());
-  const Status first = co_await trial.call<PreStartCall>(*claim);
-  if (!first) co_return broken(first.error());
-  const Status second = co_await trial.call<PreStartCall>(*claim);
-  co_return outcome_of(second);
 }
 
 }  // namespace cardcage::rules

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include "host/conformance/rules.h"
+#include "host/model/abi_note.h"
 
 namespace cardcage::rules {
 
@@ -33,14 +34,15 @@ Task<Outcome> has_a_valid_table(Trial& trial) {
   const ModuleIdentity& identity = *trial.identity();
   std::size_t params = 0;
   for (const ParamsSchema& schema : identity.schemas) params += schema.fields.size();
-  co_return passed(fmt::format("ABI {}{}, {} options, {} params{}{}", identity.abi.to_string(),
-                               identity.abi.major < CAGE_ABI_MAJOR ? " (loads until December 2027: rebuild it)" : "",
+  const std::string note = abi_note(identity.abi);
+  co_return passed(fmt::format("{}, {} options, {} params{}{}", note.empty() ? "ABI " + identity.abi.to_string() : note,
                                identity.options.size(), params,
                                identity.schemas.size() > 1 ? fmt::format(" of {} kinds", identity.schemas.size()) : "",
                                drafts_of(identity)));
 }
 
 Task<Outcome> loads_without_threads(Trial& trial) {
+  if (trial.request().in_process) co_return skipped(kNoWorker);
   const Status loaded = co_await trial.load();
   if (!loaded) co_return broken(loaded.error());
   // The worker's own threads: one runs the module, and the main thread stands in for it.

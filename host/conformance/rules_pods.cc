@@ -64,6 +64,7 @@ Task<Outcome> attaches_again(Trial& trial) {
 }
 
 Task<Outcome> detaches_after_a_crash(Trial& trial) {
+  if (trial.request().in_process) co_return skipped(kNoWorker);
   const auto pod = scratch_pod("module-check");
   const auto visit = co_await attached_claim(trial, pod);
   if (!visit) co_return broken(visit.error());

@@ -9,6 +9,7 @@ namespace {
 // `breach` describes the module's misbehaviour, or is empty.
 template <class Describe>
 Task<Outcome> judge(Trial& trial, Describe breach) {
+  if (trial.request().in_process) co_return skipped(kNoWorker);
   const auto life = co_await trial.life();
   if (!life) co_return broken(life.error());
   std::string found = breach(*life);

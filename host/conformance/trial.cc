@@ -2,10 +2,9 @@
 
 #include <fmt/ranges.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include "host/config/params.h"
-#include "host/core/digest.h"
-#include "host/core/file.h"
 #include "host/module/load.h"
 
 namespace cardcage {
@@ -48,30 +47,38 @@ Trial::Trial(asio::io_context& core, Clock& clock, CheckRequest request, const s
                                                             .tied = true})) {
   config_.name = request_.file.stem();
   config_.path = request_.file.filename();
+  config_.isolation = request_.in_process ? Isolation::kInProcess : Isolation::kProcess;
   config_.position = kCommandLine;
   config_.programs = request_.programs;
   config_.writes = request_.writes;
   for (const auto& [name, option] : request_.options) config_.options[name] = {option.value, kCommandLine};
 }
 
-// The digest is pinned: write access to the file matters where it is installed, not where it is built.
-Task<Status> Trial::stage() {
-  const auto content = read_file(request_.file, kMaxModuleBytes);
-  if (!content) co_return std::unexpected(content.error());
-  config_.sha256 = sha256_hex(*content);
+// Write access to the file matters where it is installed, not where it is built.
+Result<ModuleBuild> Trial::stage_file() const {
   const std::vector folders{std::filesystem::absolute(request_.file).parent_path()};
-  auto staged = co_await stage_module(core_, clock_, config_, folders, deadline());
+  auto staged = cardcage::stage(folders, config_.path, {}, Trust::kAnybody);
+  if (!staged) return std::unexpected(staged.error());
+  return std::make_shared<const StagedModule>(std::move(*staged));
+}
+
+Task<Status> Trial::stage() {
+  auto staged = stage_file();
   if (!staged) co_return std::unexpected(staged.error());
   build_ = std::move(*staged);
   co_return Status{};
 }
 
-Task<Result<std::shared_ptr<RemoteModule>>> Trial::load_one() {
-  SharedParts shared{nullptr, nullptr, services_, {}};  // GCC 12 destroys such a temporary of a co_await twice
-  auto loading = load_module(core_, clock_, config_, build_, deadline(), std::move(shared));
+// Each instance in this process needs an image of its own, since the dynamic loader maps a file once.
+Task<Result<std::shared_ptr<RunningModule>>> Trial::load_one() {
+  auto build = request_.in_process ? stage_file() : Result<ModuleBuild>(build_);
+  if (!build) co_return std::unexpected(build.error());
+  // GCC 12 destroys such a temporary of a co_await twice.
+  SharedParts shared{nullptr, nullptr, services_, {}, true};
+  auto loading = load_module(core_, clock_, config_, std::move(*build), deadline(), std::move(shared));
   auto loaded = co_await std::move(loading);
   if (!loaded) co_return std::unexpected(loaded.error());
-  co_return std::static_pointer_cast<RemoteModule>(std::move(*loaded));
+  co_return std::static_pointer_cast<RunningModule>(std::move(*loaded));
 }
 
 Task<Status> Trial::load() {
@@ -199,8 +206,8 @@ Task<Result<ObservedLife>> Trial::observe_life() {
   started_ = false;
   auto destroyed = co_await state_at_rest();
   if (!destroyed) co_return std::unexpected(destroyed.error());
-  const auto& printed = module->link().last_printed();
-  ObservedLife life{loaded_state_, std::move(*running), std::move(*destroyed), {printed.begin(), printed.end()}};
+  ObservedLife life{loaded_state_, std::move(*running), std::move(*destroyed), {}};
+  if (worker()) std::ranges::copy(worker()->link().last_printed(), std::back_inserter(life.printed));
   co_return life;
 }
 
@@ -216,7 +223,7 @@ Task<Status> Trial::start_another() {
 }
 
 Task<void> Trial::kill() {
-  if (module_) ::kill(pid(), SIGKILL);
+  if (worker()) ::kill(pid(), SIGKILL);
   std::ignore = co_await stop();
 }
 
@@ -260,6 +267,23 @@ Task<Result<Device>> Trial::second_device() {
   co_return choose(**snapshot, &*first);
 }
 
+Task<Result<std::vector<Device>>> Trial::devices() {
+  const auto first = co_await device();
+  if (!first) co_return std::unexpected(first.error());
+  const auto snapshot = co_await call<DiscoverCall>();
+  if (!snapshot) co_return std::unexpected(snapshot.error());
+  std::vector<Device> devices;
+  for (const std::string& id : request_.devices) {
+    const Device* const found = (*snapshot)->find(id);
+    if (!found) co_return fail(Code::kInvalidArgument, "the module reports no device '{}'", id);
+    devices.push_back(*found);
+  }
+  const auto may_work = [](const Device& device) { return device.health.state != HealthState::kUnhealthy; };
+  if (request_.all_devices) std::ranges::copy_if((*snapshot)->devices, std::back_inserter(devices), may_work);
+  if (devices.empty()) devices.push_back(*first);
+  co_return devices;
+}
+
 Result<Device> Trial::choose(const Snapshot& snapshot, const Device* first) const {
   if (const std::size_t place = first ? 1 : 0; place < request_.devices.size()) {
     const std::string& id = request_.devices[place];
@@ -286,6 +310,17 @@ Result<ModuleClaim> Trial::claim_of(const Device& device, const ParamsSchema* sc
   ModuleClaim claim;
   claim.ref = {"default", "module-check", fmt::format("cacecace-0000-4000-8000-{:012}", ++claims_)};
   claim.allocations.push_back(allocation_of(device, std::move(*values)));
+  return claim;
+}
+
+Result<ModuleClaim> Trial::resource_claim_of(const Device& device) {
+  auto claim = claim_of(device);
+  if (!claim) return claim;
+  claim->ref = {"", "", device.name};
+  claim->resource = "example.com/" + device.kind;
+  ModuleAllocation& allocation = claim->allocations.front();
+  allocation.request = allocation.share_id = "";
+  allocation.consumed_capacity.clear();
   return claim;
 }
 
@@ -317,6 +352,6 @@ Task<Result<ModuleClaim>> Trial::new_claim() {
   co_return claim_of(*device);
 }
 
-pid_t Trial::pid() const { return module_->link().process().child()->pid(); }
+pid_t Trial::pid() const { return worker() ? worker()->link().process().child()->pid() : ::getpid(); }
 
 }  // namespace cardcage

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -25,10 +26,14 @@ struct CheckRequest {
   std::map<std::string, RawOption> options;
   std::vector<std::filesystem::path> programs;  // programs that the module may have run, absolute
   std::vector<std::string> writes;              // patterns of files that it may have written to
-  std::vector<std::string> devices;             // ids of one or two devices to prepare; empty = healthy ones
+  std::vector<std::string> devices;             // ids of the devices to prepare; empty = healthy ones
+  bool all_devices = false;                     // prepares every device that is not unhealthy
   bool prepare = true;                          // false: nothing is prepared
+  bool in_process = false;                      // the module runs in this process, for debuggers and sanitizers
   std::vector<std::string> rules;               // names and numbers of the rules to check; empty = all
   Duration limit = std::chrono::seconds(10);    // limit for each call
+  // Called before each check with the rule's number, name and statement; may be null.
+  std::function<void(std::string_view, std::string_view, std::string_view)> begins = {};
 };
 
 // The effects of one whole life of an instance, with a call of each kind, on its process.
@@ -46,7 +51,7 @@ class Trial {
         std::shared_ptr<CheckLog> log);
 
   Task<Status> stage();
-  // Loads the module in a worker, which runs until the next stop().
+  // Loads the module, in a worker or in this process, until the next stop().
   Task<Status> load();
   Task<Status> start();
   Task<Result<PreparedEdits>> prepare(ModuleClaim claim);
@@ -71,7 +76,7 @@ class Trial {
   Task<Result<ObservedLife>> life();
   // Starts and stops a second instance while the first one runs.
   Task<Status> start_another();
-  // Ends the worker as in a crash.
+  // Ends the worker as in a crash. A module in this process has none.
   Task<void> kill();
   // Makes a call that ends `after` from now and waits until the module returns from it. Fails if it does not.
   Task<Status> discover_until(Duration after);
@@ -87,9 +92,13 @@ class Trial {
   Task<Result<Device>> device();
   // Another device, of other hardware, for the same claim; kNotFound without one.
   Task<Result<Device>> second_device();
+  // The devices that the request names, or all that are not unhealthy, or else the one to prepare.
+  Task<Result<std::vector<Device>>> devices();
   // A new claim for one device, as the scheduler and the host would make it. Its parameters are the defaults of
   // `schema`, or of the first that the device takes.
   Result<ModuleClaim> claim_of(const Device& device, const ParamsSchema* schema = nullptr);
+  // A claim for a device that the kubelet allocates with the device-plugin API [R15].
+  Result<ModuleClaim> resource_claim_of(const Device& device);
   // Adds the device to the claim, with the defaults.
   Status add_device(ModuleClaim& claim, const Device& device);
   // A claim for the device to prepare, with the defaults.
@@ -105,7 +114,12 @@ class Trial {
   Clock& clock() { return clock_; }
 
  private:
-  Task<Result<std::shared_ptr<RemoteModule>>> load_one();
+  Result<ModuleBuild> stage_file() const;
+  Task<Result<std::shared_ptr<RunningModule>>> load_one();
+  // Null if the module runs in this process.
+  const RemoteModule* worker() const {
+    return request_.in_process ? nullptr : static_cast<const RemoteModule*>(module_.get());
+  }
   Task<Result<ObservedLife>> observe_life();
   Task<Result<ProcessState>> state_at_rest();
   // The claim as prepare saved it, if it did.
@@ -128,7 +142,7 @@ class Trial {
   ModuleBuild build_;
   std::optional<ModuleIdentity> identity_;
   std::optional<Device> device_;
-  std::shared_ptr<RemoteModule> module_;  // loaded; null if none runs
+  std::shared_ptr<RunningModule> module_;  // loaded; null if none runs
   bool started_ = false;
   std::map<std::string, Statements> stated_;  // by device
   ProcessState loaded_state_;

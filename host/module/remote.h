@@ -29,7 +29,6 @@ class RemoteModule final : public RunningModule {
   std::vector<SaidLine> last_lines() const override { return link_->last_lines(); }
   Leftover leftover() const override;
   const WorkerLink& link() const { return *link_; }
-  using RunningModule::end_instance;
 
  private:
   Status begin(std::uint64_t number, ModuleCall call, Instant deadline) override;

@@ -51,6 +51,8 @@ class RunningModule : public Module, public std::enable_shared_from_this<Running
   Task<Status> stop(Instant deadline) override;
   std::optional<BusyModule> busy() const override;
   std::optional<Progress> progress(const std::string& claim_uid) const override;
+  // Calls stop and destroy and tears nothing down: the module may start again.
+  Task<Status> end_instance(Instant deadline);
 
  protected:
   enum class State { kLoaded, kStarted, kStopped };
@@ -90,8 +92,6 @@ class RunningModule : public Module, public std::enable_shared_from_this<Running
   // Called after the stop call, successful or not.
   virtual Task<void> tear_down(Instant deadline) = 0;
 
-  // Calls stop and destroy and tears nothing down: the module may start again.
-  Task<Status> end_instance(Instant deadline);
   void close_call(std::uint64_t number, Result<ModuleReply> reply);
   void note_progress(std::uint64_t call, Progress progress);
   // Handles a request of the module during the call.

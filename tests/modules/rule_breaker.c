@@ -184,6 +184,11 @@ static cage_status prepare(cage_instance* me, const cage_call* call, const cage_
   const cage_network_data in_pod = {.struct_size = sizeof in_pod, .interface_name = CAGE_LIT("net1")};
   const int number = breaks("prepare-again") ? ++self.calls : breaks("prepare-restarted") ? (int)getpid() : 0;
   if (breaks("prepare")) return refuse(call, CAGE_INTERNAL, "no power");
+  if (breaks("prepare-each") && claim->alloc_count == 1 && claim->allocs[0]->device_id.data[4] == '1')
+    return refuse(call, CAGE_INTERNAL, "no power on the second");
+  if (breaks("allocate") && claim->resource.size > 0) return refuse(call, CAGE_INTERNAL, "no names");
+  if (breaks("dra-only") && claim->resource.size > 0)
+    return refuse(call, CAGE_FAILED_PRECONDITION, "request it with a claim");
   const cage_values* values = claim->alloc_count > 0 ? claim->allocs[0]->values : NULL;
   if (breaks("params") && values != NULL && values->params_kind.size == strlen("OtherConfig"))
     return refuse(call, CAGE_INTERNAL, "cannot do that");
@@ -280,6 +285,12 @@ static cage_status stop(cage_instance* me, const cage_call* call) {
   return CAGE_OK;
 }
 
+static cage_status choose(cage_instance* me, const cage_call* call, const cage_str* available, uint32_t available_count,
+                          const cage_str* required, uint32_t required_count, uint32_t want, cage_id_sink* out) {
+  (void)me, (void)call, (void)available_count, (void)want;
+  return out->id(out, breaks("prefer") || required_count == 0 ? available[0] : required[0]);
+}
+
 static cage_status pre_start(cage_instance* me, const cage_call* call, const cage_claim* claim) {
   (void)me, (void)claim;
   if (breaks("pre-start") && ++self.starts > 1) return refuse(call, CAGE_INTERNAL, "it was reset before");
@@ -355,10 +366,12 @@ static const void* extension(const char* id) {
   static const cage_labels labels = {.struct_size = sizeof labels, .collect = collect_labels};
   static const cage_catalogue catalogue = {.struct_size = sizeof catalogue, .collect = collect_catalogue};
   static const cage_watch watch = {.struct_size = sizeof watch, .events = events};
+  static const cage_preferred preferred = {.struct_size = sizeof preferred, .choose = choose};
   static const cage_reset of_hardware = {.struct_size = sizeof of_hardware, .reset = reset};
   static const cage_sandbox sandbox = {.struct_size = sizeof sandbox, .attach = attach, .detach = detach};
   if (strcmp(id, CAGE_EXT_SANDBOX) == 0) return &sandbox;
   if (strcmp(id, CAGE_EXT_RESET) == 0) return &of_hardware;
+  if (strcmp(id, CAGE_EXT_PREFERRED) == 0) return &preferred;
   if (strcmp(id, CAGE_EXT_CATALOGUE) == 0) return &catalogue;
   if (strcmp(id, CAGE_EXT_WATCH) == 0) return &watch;
   if (strcmp(id, CAGE_EXT_PRE_START) == 0) return &before_start;

@@ -58,7 +58,7 @@ TEST(CheckFileTest, TheMockKeepsAllRules) {
   const Report report = check(mock());
   EXPECT_THAT(names(report, Verdict::kFail), IsEmpty());
   EXPECT_EQ(names(report, Verdict::kSkipped),
-            (Names{"events", "attach", "attach-again", "attach-crashed", "attach-released"}));
+            (Names{"prepare-each", "events", "attach", "attach-again", "attach-crashed", "attach-released"}));
   ASSERT_TRUE(report.identity);
   EXPECT_EQ(report.identity->id, "dev.cardcage.mock");
   EXPECT_EQ(evidence(report, "discover"), "devices: 8");
@@ -164,6 +164,57 @@ TEST(CheckFileTest, AModuleThatNeedsItsOwnProcessMayChangeIt) {
   const Report report = check(request);
   EXPECT_THAT(names(report, Verdict::kFail), IsEmpty());
   EXPECT_EQ(evidence(report, "output"), "CAGE_MODULE_PROCESS_ONLY allows it: it printed 'hello'");
+}
+
+TEST(CheckFileTest, PreparesEachOfSeveralDevices) {
+  CheckRequest request = mock();
+  request.devices = {"nic-1", "gpu-2", "nic-0"};
+  const Report named = check(request);
+  EXPECT_THAT(names(named, Verdict::kFail), IsEmpty());
+  EXPECT_EQ(evidence(named, "prepare-each"), "devices: 3");
+  EXPECT_THAT(evidence(named, "allocate"), AllOf(HasSubstr("device 'nic-1': "), HasSubstr("; device 'nic-0': ")));
+  request.devices.clear();
+  request.all_devices = true;
+  EXPECT_EQ(evidence(check(request), "prepare-each"), "devices: 8");
+  request = test_module("rule_breaker.so");
+  request.all_devices = true;
+  request.options["break"] = {std::string("prepare-each"), {}};
+  const Report broken = check(request);
+  EXPECT_EQ(evidence(broken, "prepare-each"),
+            "device 'dev-1': module 'rule_breaker' cannot prepare: no power on the second");
+  EXPECT_EQ(names(broken, Verdict::kFail), (Names{"prepare-each", "allocate"}));
+}
+
+TEST(CheckFileTest, AModuleMayServeItsDevicesWithDraAlone) {
+  CheckRequest request = test_module("rule_breaker.so");
+  request.options["break"] = {std::string("dra-only"), {}};
+  request.rules = {"allocate"};
+  const auto report = check_file(request);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_THAT(names(*report, Verdict::kFail), IsEmpty());
+  EXPECT_THAT(evidence(*report, "allocate"), HasSubstr("the module refuses it: "));
+}
+
+// For debuggers and sanitizers.
+TEST(CheckFileTest, AModuleRunsInThisProcess) {
+  CheckRequest request = mock();
+  request.in_process = true;
+  std::vector<std::string> begun;
+  request.begins = [&begun](std::string_view, std::string_view name, std::string_view) { begun.emplace_back(name); };
+  const Report report = check(request);
+  EXPECT_THAT(names(report, Verdict::kFail), IsEmpty());
+  EXPECT_EQ(begun.size(), all_rules().size());
+  for (const std::string name : {"load", "state-crashed", "threads", "descriptors", "output"})
+    EXPECT_THAT(evidence(report, name), HasSubstr("--in-process")) << name;
+  EXPECT_THAT(names(report, Verdict::kPass), ::testing::IsSupersetOf({"prepare-two", "beside", "quiesce", "life"}));
+  request = test_module("loud_process_only.so");
+  request.in_process = true;
+  request.prepare = false;  // it has no device
+  EXPECT_THAT(names(check(request), Verdict::kFail), IsEmpty()) << "it shares the process with no other module";
+  request = test_module("rule_breaker.so");
+  request.in_process = true;
+  request.options["break"] = {std::string("devices"), {}};
+  EXPECT_EQ(names(check(request), Verdict::kFail), Names{"devices"});
 }
 
 struct Refused {
@@ -312,7 +363,9 @@ INSTANTIATE_TEST_SUITE_P(
         Breach{"discover-deadline", "is still busy with discover", {}}, Breach{"prepare", "no power", {}},
         Breach{"params", "with OtherConfig: ", {}}, Breach{"prepare-again", "the container gets other variables", {}},
         Breach{"prepare-restarted", "the container gets other variables", {}},
-        Breach{"prepare-after", "the same claim", {}}, Breach{"prepare-deadline", "is still busy with prepare", {}},
+        Breach{"prepare-after", "the same claim", {"pre-start"}},
+        Breach{"prefer", "the choice lacks the required device: 'gpu' of 2 with 'dev-1' required: dev-0", {}},
+        Breach{"allocate", "no names", {"pre-start"}}, Breach{"prepare-deadline", "is still busy with prepare", {}},
         Breach{"unprepare-again", "the claim was released", {"prepare-after"}},
         Breach{"unprepare-unknown",
                "the claim is unknown",

@@ -10,6 +10,7 @@
 #include <regex>
 
 #include "sim/scratch_folder.h"
+#include "tests/fakes/bad_modules.h"
 #include "tests/fakes/built_files.h"
 #include "tests/fakes/sanitizers.h"
 #include "tests/unit/ctl/cagectl_process.h"
@@ -21,6 +22,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 const std::string kMock = built_module("mock");
 const std::string kRuleBreaker = test_modules() / "rule_breaker.so";
@@ -119,13 +121,50 @@ TEST_F(ModuleCheckTest, AHangInPrepareIsReported) {
   EXPECT_THAT(ended.out, HasSubstr("cannot prepare: it did not answer in time"));
 }
 
-TEST_F(ModuleCheckTest, AFileThatIsNoModuleFails) {
+TEST_F(ModuleCheckTest, EachBadFileFailsWithItsCauseAndRemedy) {
   const ScratchFolder folder;
-  const std::string file = folder / "text.so";
-  ASSERT_TRUE(write_file_atomically(file, "not a module", 0666, false));
-  const Ended ended = check({file});
-  EXPECT_EQ(ended.code, 1);
-  EXPECT_THAT(ended.out, HasSubstr("it is not an ELF file"));
+  std::filesystem::permissions(folder.path(), std::filesystem::perms(0777));
+  for (const BadModule& bad : make_bad_modules(folder.path())) {
+    const Ended ended = check({folder / (bad.name + ".so"), "--only-failed"});
+    EXPECT_EQ(ended.code, 1) << bad.name;
+    EXPECT_THAT(ended.out, AllOf(HasSubstr(bad.text), HasSubstr("passed, 1 failed, "))) << bad.name;
+  }
+  std::filesystem::create_symlink("loop.so", folder / "loop.so");
+  const Ended ended = check({folder / "loop.so"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_THAT(ended.err, HasSubstr("Too many levels of symbolic links"));
+}
+
+#ifdef __x86_64__
+TEST_F(ModuleCheckTest, AModuleOfTheDraftPassesWithANote) {
+  const Ended ended = check({built("tests/unit/module/kept/0.3/card_c.so"), "--no-prepare", "--rule", "table"});
+  EXPECT_EQ(ended.code, 0) << ended.out;
+  EXPECT_THAT(ended.out, HasSubstr("module ABI 0.3, which loads until December 2027: rebuild it with the headers of "
+                                   "1.0"));
+}
+#endif
+
+// Debuggers and sanitizers see a module that runs in cagectl itself.
+TEST_F(ModuleCheckTest, AModuleRunsInTheProcessOfTheCheck) {
+  const Ended passed = check({kMock, "--in-process", "--all-devices", "--only-failed", "--json"});
+  EXPECT_EQ(passed.code, 0) << passed.out;
+  EXPECT_THAT(passed.out, AllOf(HasSubstr(R"("isolation": "in-process")"), HasSubstr(R"("failed": 0)")));
+  EXPECT_THAT(passed.err, AllOf(HasSubstr("R14 prepare-each        each device is prepared\n"),
+                                HasSubstr("R15 allocate            Allocate gets a device\n")));
+  const Ended crashed = check({kScripted, "--in-process", "--option", R"(behave=["discover=crash"])"});
+  EXPECT_EQ(crashed.code, -1) << "a debugger must see the signal";
+  EXPECT_THAT(crashed.err, AllOf(HasSubstr("R6  discover            "), Not(HasSubstr("discover-again"))));
+}
+
+TEST_F(ModuleCheckTest, AnAddressSanitizerSeesAModuleInTheProcessOfTheCheck) {
+  if (kAddressSanitizer) GTEST_SKIP() << "cagectl has a sanitizer of its own";
+  std::string runtime = run_program("gcc", {"-print-file-name=libasan.so"}).out;
+  runtime.erase(runtime.find_last_not_of('\n') + 1);
+  const Ended ended = run_program(built_program("cagectl"),
+                                  {"module", "check", "--in-process", "--no-prepare", test_modules() / "overflow.so"},
+                                  "", {"LD_PRELOAD=" + runtime, "ASAN_OPTIONS=detect_leaks=0"});
+  EXPECT_NE(ended.code, 0);
+  EXPECT_THAT(ended.err, AllOf(HasSubstr("ERROR: AddressSanitizer: heap-buffer-overflow"), HasSubstr("overflow.c:")));
 }
 
 TEST_F(ModuleCheckTest, AWrongCommandLineIsRefused) {
