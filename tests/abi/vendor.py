@@ -5,7 +5,7 @@ vendor.py install BUILD FOLDER      installs the components "vendor", "cardcage"
 vendor.py new FOLDER c|cpp|rust     runs `cagectl module new` and the commands of the README that it writes
 vendor.py new FOLDER current-rust   the same with a current rustc instead of Debian's, which is the oldest that is supported
 vendor.py guide FOLDER              does what docs/module-author.md says in "Try it without a cluster", with the files that it quotes
-vendor.py example FOLDER tpm|usb    builds a module of examples/modules and checks it, by the commands of its README
+vendor.py example FOLDER NAME       builds a module of examples/modules and checks it, by the commands of its README
 vendor.py pkg-config FOLDER         builds the templates in C and C++ with pkg-config instead of CMake
 vendor.py versions FOLDER           compares the versions of the ABI that the header, pkg-config, CMake and the crate state
 """
