@@ -14,9 +14,9 @@ using namespace std::chrono_literals;
 class BadModuleDaemon : public DaemonTest {
  protected:
   // Starts the daemon with a module for each file, by its name.
-  void start_with(const std::vector<BadModule>& modules) {
+  void start_with(const std::vector<BadModule>& wanted) {
     std::string sections;
-    for (const BadModule& module : modules)
+    for (const BadModule& module : wanted)
       sections +=
           fmt::format("[[module]]\nname = \"{0}\"\npath = \"{0}.so\"\n[[module.serve]]\ndriver = \"{0}.example.com\"\n",
                       module.name);
