@@ -48,10 +48,14 @@ function(cardcage_install_programs component)
   cardcage_ship(installed ${ARGN})
 endfunction()
 
-# cardcage_install_module(NAME) installs cardcage_NAME as component module-NAME into a folder that has the same name on every
-# architecture, because configurations name it. A build of some modules installs these.
+# cardcage_install_module(NAME [PACKAGE]) installs cardcage_NAME as component module-PACKAGE, or module-NAME, into a folder
+# that has the same name on every architecture, because configurations name it. A build of some modules installs these.
 function(cardcage_install_module name)
-  install(TARGETS cardcage_${name} LIBRARY DESTINATION lib/cardcage/modules COMPONENT module-${name} OPTIONAL)
+  set(package ${name})
+  if(ARGC GREATER 1)
+    set(package ${ARGV1})
+  endif()
+  install(TARGETS cardcage_${name} LIBRARY DESTINATION lib/cardcage/modules COMPONENT module-${package} OPTIONAL)
   cardcage_ship(installed_modules cardcage_${name})
 endfunction()
 

@@ -17,6 +17,8 @@ std::filesystem::path built_smi() { return CARDCAGE_FAKE_NVML_SMI; }
 
 std::filesystem::path built_mps_control() { return CARDCAGE_FAKE_MPS_CONTROL; }
 
+std::filesystem::path built_imex_ctl() { return CARDCAGE_FAKE_IMEX_CTL; }
+
 std::filesystem::path products_folder() { return CARDCAGE_FAKE_NVML_PRODUCTS; }
 
 }  // namespace cardcage::fake_nvml

@@ -9,6 +9,7 @@ namespace cardcage::fake_nvml {
 std::filesystem::path built_library(unsigned branch);
 std::filesystem::path built_smi();
 std::filesystem::path built_mps_control();
+std::filesystem::path built_imex_ctl();
 std::filesystem::path products_folder();
 
 }  // namespace cardcage::fake_nvml

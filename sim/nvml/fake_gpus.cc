@@ -57,7 +57,7 @@ Gpu make_gpu(const Product& product, const std::string& name, unsigned index, un
 FakeGpus::FakeGpus(fs::path root, const FakeNode& node) : root_(std::move(root)) {
   const auto count = static_cast<unsigned>(node.gpus);
   if (count > kMaxGpus) throw std::runtime_error(fmt::format("at most {} GPUs", kMaxGpus));
-  for (const char* folder : {"driver", "sys", "proc", "dev", "removed"}) fs::remove_all(root_ / folder);
+  for (const char* folder : {"driver", "sys", "proc", "dev", "removed", "imex"}) fs::remove_all(root_ / folder);
   install_driver(root_, node.driver);
   state_ = owned(create_state(library_folder()));
   const Product product = load_product(node.product);

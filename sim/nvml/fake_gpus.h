@@ -108,6 +108,14 @@ class FakeGpus {
   void set_link_width(int gpu, unsigned lanes);
   void set_fabric(int gpu, nvml::FabricState state, Return status = nvml::kSuccess, unsigned clique = 0,
                   unsigned health_mask = 0, unsigned char summary = 0);
+  // The GPU has joined the fabric of a cluster of several nodes.
+  void join_fabric(int gpu, unsigned clique);
+  // nvidia-imex-ctl says that the node's IMEX daemon and its domain are in these states: "READY", "UP".
+  void run_imex(std::string_view daemon, std::string_view domain = "UP");
+  // It finds no daemon.
+  void end_imex();
+  // The command lines of nvidia-imex-ctl, one per line.
+  std::string imex_log() const;
   // Links the GPU to a peer, or to a switch if there is none.
   void set_nvlink(int gpu, unsigned link, std::optional<int> peer = {});
   void cut_nvlink(int gpu, unsigned link);

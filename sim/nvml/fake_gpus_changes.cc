@@ -191,6 +191,12 @@ void FakeGpus::set_fabric(int gpu, nvml::FabricState fabric, Return status, unsi
   changed.healthSummary = summary;
 }
 
+void FakeGpus::join_fabric(int gpu, unsigned clique) {
+  set_fabric(gpu, nvml::kFabricCompleted, nvml::kSuccess, clique);
+  const Guard world = state();
+  std::ranges::fill(gpu_at(world, gpu).fabric.clusterUuid, static_cast<unsigned char>(0xab));
+}
+
 void FakeGpus::set_nvlink(int gpu, unsigned link, std::optional<int> peer) {
   constexpr unsigned kSwitchBus = 0x05;
   const Guard world = state();

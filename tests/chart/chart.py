@@ -11,7 +11,7 @@ SOURCE = Path(__file__).resolve().parents[2]
 CHART = SOURCE / "charts/cardcage"
 EXAMPLES = sorted((CHART / "examples").glob("*.yaml"))
 HELM = SOURCE / "tools/helm"
-MODULES = ("mock", "nvidia", "fpga", "nic", "generic")
+MODULES = ("mock", "nvidia", "imex", "fpga", "nic", "generic")
 WITHOUT_PARAMETERS = {"generic"}
 
 

@@ -21,6 +21,9 @@
 {{- if eq .Values.fleet.port .Values.fleet.healthPort }}
 {{- fail (printf "fleet.port and fleet.healthPort are both %v: one program cannot listen twice; change one" .Values.fleet.port) }}
 {{- end }}
+{{- if and .Values.fleet.computeDomains.enabled (not .Values.fleet.enabled) }}
+{{- fail "fleet.computeDomains.enabled: cardcage-fleet keeps ComputeDomains, and fleet.enabled is false; enable both" }}
+{{- end }}
 {{- include "cardcage.checks.profiles" . }}
 {{- range (include "cardcage.groups" . | fromJson).groups }}
 {{- include "cardcage.checks.group" . }}
@@ -67,7 +70,7 @@
 {{- $values := .values }}
 {{- $of := ternary (printf " (profile '%s')" .profile) "" (ne .profile "") }}
 {{- if and (not .modules) (not (contains "[[module]]" $values.config.extraToml)) }}
-{{- fail (printf "no module is enabled%s: the daemon would have no devices; set modules.NAME.enabled=true for nvidia, fpga, nic, generic or mock, or add to vendorModules" $of) }}
+{{- fail (printf "no module is enabled%s: the daemon would have no devices; set modules.NAME.enabled=true for nvidia, imex, fpga, nic, generic or mock, or add to vendorModules" $of) }}
 {{- end }}
 {{- $node := include "cardcage.node" . | fromJson }}
 {{- range $key, $_ := $values.config.node }}

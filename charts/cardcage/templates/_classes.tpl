@@ -1,6 +1,7 @@
 {{- /*
 The DeviceClasses: {"classes": [{"name", "spec"}]}. Each driver has one with its name. GPUs of the NVIDIA module have one for each
-type, named as those of NVIDIA's own driver: gpu.nvidia.com, mig.nvidia.com, vfio.gpu.nvidia.com.
+type, named as those of NVIDIA's own driver: gpu.nvidia.com, mig.nvidia.com, vfio.gpu.nvidia.com; IMEX channels have
+compute-domain-default-channel.nvidia.com.
 */}}
 {{- define "cardcage.classes" -}}
 {{- $wanted := list }}
@@ -14,6 +15,10 @@ type, named as those of NVIDIA's own driver: gpu.nvidia.com, mig.nvidia.com, vfi
 {{- if get (default dict $driver.values.options) "passthrough" }}
 {{- $wanted = append $wanted (dict "name" (printf "vfio.%s" $driver.name) "expression" (printf "%s \"vfio\"" $type)) }}
 {{- end }}
+{{- else if eq $driver.module "imex" }}
+{{- $attributes := printf "device.attributes[%q]" $driver.name }}
+{{- $wanted = append $wanted (dict "name" (regexReplaceAll "^([^.]+)" $driver.name "${1}-default-channel")
+      "expression" (printf "%s && %s.type == \"channel\" && %s.id == 0" $expression $attributes $attributes)) }}
 {{- else }}
 {{- $wanted = append $wanted (dict "name" $driver.name "expression" $expression) }}
 {{- end }}

@@ -70,6 +70,10 @@ Expects the values of the group.
 {{- dict "programs" $programs | toJson }}
 {{- end }}
 
+{{- define "cardcage.needs.imex" }}
+{{- dict "programs" (list (printf "%s/usr/bin/nvidia-imex-ctl" (include "cardcage.driverFolder" . | trimSuffix "/"))) | toJson }}
+{{- end }}
+
 {{- /* docs/fpga.md says what other cards need. */}}
 {{- define "cardcage.needs.fpga" }}
 {{- dict "writes" (list "/dev/dfl-fme.*" "/dev/dfl-port.*" "/var/lib/cardcage/bitstreams/*"

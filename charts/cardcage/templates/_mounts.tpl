@@ -1,6 +1,6 @@
 {{- /* Where the daemon sees driverRoot. That of the node itself is in a folder, for modules that need it. Expects the values of a group. */}}
 {{- define "cardcage.driverFolder" -}}
-{{ ternary "/driver-root" .driverRoot (and (eq .driverRoot "/") .modules.nvidia.enabled) }}
+{{ ternary "/driver-root" .driverRoot (and (eq .driverRoot "/") (or .modules.nvidia.enabled .modules.imex.enabled)) }}
 {{- end }}
 
 {{- define "cardcage.programFolders" }}{{ range . }}{{ dir . }}

@@ -104,6 +104,10 @@ const std::map<std::string, Command> kCommands = {
         g.set_fabric(w.gpu(), static_cast<nvml::FabricState>(w.number(1)),
                      static_cast<nvml::Return>(w.has(2) ? w.number(2) : 0), w.has(3) ? w.number(3) : 0);
       }}},
+    {"join", {"GPU CLIQUE", [](FakeGpus& g, const Words& w) { g.join_fabric(w.gpu(), w.number(1)); }}},
+    {"imex",
+     {"DAEMON [DOMAIN]", [](FakeGpus& g, const Words& w) { g.run_imex(w.text(0), w.has(1) ? w.text(1) : "UP"); }}},
+    {"end-imex", {"", [](FakeGpus& g, const Words&) { g.end_imex(); }}},
     {"nvlink",
      {"GPU LINK [PEER]",
       [](FakeGpus& g, const Words& w) {
