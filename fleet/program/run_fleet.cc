@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "embedded/fleet_page.h"
+#include "fleet/compute_domain_controller.h"
 #include "fleet/program/service.h"
 #include "host/core/log.h"
 #include "host/core/tcp_address.h"
@@ -77,7 +78,9 @@ class FleetProgram {
         credentials_(credentials),
         service_(core_, clock_, std::move(credentials), std::move(service)),
         stop_(core_),
-        ended_(core_) {}
+        ended_(core_) {
+    if (options.compute_domains) domains_.emplace(core_, clock_, service_.session());
+  }
 
   Status run();
 
@@ -85,6 +88,7 @@ class FleetProgram {
   Status open_access();
   Status listen();
   void tell_address() const;
+  Task<void> run_watches();
   Task<void> follow();
   Task<void> stop_on_signal();
 
@@ -93,6 +97,7 @@ class FleetProgram {
   asio::io_context core_;
   SystemClock clock_;
   FleetService service_;
+  std::optional<ComputeDomainController> domains_;
   std::shared_ptr<TlsFiles> tls_;  // null = plain HTTP
   OneTimeToken token_{"start cardcage-fleet again, and open the address that it prints", false};
   std::optional<Reviews> reviews_;
@@ -135,9 +140,17 @@ void FleetProgram::tell_address() const {
   std::fflush(stdout);
 }
 
+Task<void> FleetProgram::run_watches() {
+  using namespace asio::experimental::awaitable_operators;
+  if (domains_)
+    co_await (service_.run() && domains_->run());
+  else
+    co_await service_.run();
+}
+
 Task<void> FleetProgram::follow() {
   using namespace asio::experimental::awaitable_operators;
-  co_await (service_.run() || stop_.wait());
+  co_await (run_watches() || stop_.wait());
   ended_.wake();
 }
 

@@ -18,6 +18,7 @@ struct FleetOptions {
   std::vector<std::string> binding_drivers = {};     // their claims get labels for the daemons of nodes
   std::string binding_lease = {};                    // NAMESPACE/NAME of the Lease that goes with these labels
   std::string node_pages = {};                       // pods that serve nodes' pages: NAMESPACE/SELECTOR; empty = none
+  bool compute_domains = false;                      // keeps ComputeDomains, which takes rights to write
 };
 
 // Returns at SIGTERM or SIGINT. Fails before it serves anything, on any problem that can be known by then.

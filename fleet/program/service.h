@@ -38,6 +38,7 @@ class FleetService {
   std::vector<WebRoute> routes();
 
   bool synced() const { return watches_.synced(); }
+  ApiSession& session() { return session_; }
   const FleetStore& store() const { return store_; }
   // The series of /metrics.
   std::string metrics() const;

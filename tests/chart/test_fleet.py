@@ -39,6 +39,19 @@ def test_it_only_reads():
     assert not [name for name in names(render(fleet() | {"rbac": {"create": False}})) if name.startswith("ClusterRole") and "fleet" in name]
 
 
+def test_compute_domains():
+    objects = render(fleet(computeDomains={"enabled": True}))
+    added = names(objects) - names(render(fleet()))
+    assert added == {"CustomResourceDefinition/computedomains.resource.nvidia.com"}
+    assert names(render(fleet(computeDomains={"enabled": True, "crd": False}))) == names(render(fleet())), "NVIDIA's chart has it"
+    assert "--compute-domains" in pod(objects)["containers"][0]["command"] and "--compute-domains" not in pod(render(fleet()))["containers"][0]["command"]
+    verbs = {f"{group}/{resource}": set(rule["verbs"]) for rule in one(objects, "ClusterRole", "cardcage-fleet")["rules"]
+             for group in rule["apiGroups"] for resource in rule["resources"]}
+    assert {name: found for name, found in verbs.items() if found != {"list", "watch"}} == {
+        "resource.nvidia.com/computedomains": {"list", "watch", "update"}, "resource.nvidia.com/computedomains/status": {"update"},
+        "resource.k8s.io/resourceclaimtemplates": {"list", "watch", "create", "delete"}}
+
+
 def test_the_pod_is_confined():
     page = pod(render(fleet()))
     assert page["securityContext"] == {"runAsNonRoot": True, "runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532, "seccompProfile": {"type": "RuntimeDefault"}}
@@ -115,6 +128,7 @@ def test_values_reach_the_program():
     (fleet(prot=1), "at '/fleet': additional properties 'prot' not allowed"),
     (fleet(port=0), "at '/fleet/port'"),
     (fleet(address="everywhere"), "at '/fleet/address'"),
+    (MOCK | {"fleet": {"computeDomains": {"enabled": True}}}, "fleet.computeDomains.enabled: cardcage-fleet keeps ComputeDomains"),
     (fleet(port=9473), "fleet.port and fleet.healthPort are both 9473"),
     (fleet(tls={"certManager": {"enabled": True}}), "fleet.tls.certManager has no issuerRef.name"),
 ])

@@ -36,6 +36,22 @@ std::map<std::string, std::string> parse_pairs(std::string_view text, char separ
   return pairs;
 }
 
+std::string text_of(const json::object& object, const char* outer, const char* inner) {
+  const auto* value = object.if_contains(outer);
+  const auto* nested = value != nullptr && value->is_object() ? value->get_object().if_contains(inner) : nullptr;
+  return nested != nullptr && nested->is_string() ? std::string(nested->get_string()) : "";
+}
+
+bool has_finalizers(const json::object& object) {
+  const auto* metadata = object.if_contains("metadata");
+  const auto* finalizers = metadata != nullptr ? metadata->as_object().if_contains("finalizers") : nullptr;
+  return finalizers != nullptr && !finalizers->as_array().empty();
+}
+
+bool is_part_of(const std::string& collection, const std::string& wanted) {
+  return collection == wanted || (collection.starts_with("namespaces/") && collection.ends_with("/" + wanted));
+}
+
 json::object labels_of(const json::object& object) {
   const auto* labels = object.at("metadata").as_object().if_contains("labels");
   return labels != nullptr && labels->is_object() ? labels->get_object() : json::object();

@@ -1,4 +1,4 @@
-// Queries, labels and patches of the fake API server.
+// Objects, queries and patches of the fake API server.
 #pragma once
 
 #include <boost/json.hpp>
@@ -10,6 +10,13 @@ namespace cardcage::fake_api {
 
 // "a=b&c=d", percent-encoded.
 std::map<std::string, std::string> parse_pairs(std::string_view text, char separator);
+
+// Returns object[outer][inner]; empty without such a text.
+std::string text_of(const boost::json::object& object, const char* outer, const char* inner);
+bool has_finalizers(const boost::json::object& object);
+// Whether lists and watches of `wanted` have the objects of the collection: "resourceclaims" has those of
+// "namespaces/ns/resourceclaims".
+bool is_part_of(const std::string& collection, const std::string& wanted);
 
 boost::json::object labels_of(const boost::json::object& object);
 // Whether the labelSelector of a query selects the labels. Knows selectors of the form "key=value,key=value".

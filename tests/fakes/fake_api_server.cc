@@ -10,9 +10,12 @@ namespace cardcage {
 namespace {
 
 namespace json = boost::json;
+using fake_api::has_finalizers;
 using fake_api::has_labels;
+using fake_api::is_part_of;
 using fake_api::labels_of;
 using fake_api::parse_pairs;
+using fake_api::text_of;
 
 std::string status_body(unsigned code, std::string_view reason, std::string_view message, std::string_view name,
                         json::array causes = {}) {
@@ -31,12 +34,6 @@ std::string key_of_device(const json::value& entry) {
   for (const char* field : {"driver", "pool", "device", "shareID"})
     if (const auto* text = entry.as_object().if_contains(field)) key += std::string(text->as_string()) + "\n";
   return key;
-}
-
-std::string text_of(const json::object& object, const char* outer, const char* inner) {
-  const auto* value = object.if_contains(outer);
-  const auto* nested = value != nullptr && value->is_object() ? value->get_object().if_contains(inner) : nullptr;
-  return nested != nullptr && nested->is_string() ? std::string(nested->get_string()) : "";
 }
 
 void drop(json::value& value, const std::string& field) {
@@ -103,7 +100,7 @@ std::optional<json::object> FakeApiServer::get(std::string collection, std::stri
 }
 
 void FakeApiServer::remove(std::string collection, std::string name) {
-  server_.run([&] { store(collection, "DELETED", objects_[collection].at(name)); });
+  server_.run([&] { drop_or_mark(collection, objects_[collection].at(name)); });
 }
 
 std::vector<std::string> FakeApiServer::names(std::string collection) {
@@ -171,13 +168,17 @@ std::optional<FakeApiServer::Target> FakeApiServer::parse(const std::string& tex
   } else if (const std::string leases = "/apis/coordination.k8s.io/v1/"; path.starts_with(leases)) {
     path = path.substr(leases.size());
   } else {
-    const std::string prefix = "/apis/resource.k8s.io/";
-    if (!path.starts_with(prefix)) return std::nullopt;
-    const auto slash = path.find('/', prefix.size());
-    target.version = path.substr(prefix.size(), slash - prefix.size());
-    if (slash == std::string::npos || std::ranges::find(versions_, target.version) == versions_.end())
-      return std::nullopt;
-    path = path.substr(slash + 1);
+    const std::string prefix = "/apis/resource.k8s.io/", nvidia = "/apis/resource.nvidia.com/v1beta1/";
+    if (path.starts_with(nvidia)) {
+      path = path.substr(nvidia.size());
+    } else {
+      if (!path.starts_with(prefix)) return std::nullopt;
+      const auto slash = path.find('/', prefix.size());
+      target.version = path.substr(prefix.size(), slash - prefix.size());
+      if (slash == std::string::npos || std::ranges::find(versions_, target.version) == versions_.end())
+        return std::nullopt;
+      path = path.substr(slash + 1);
+    }
   }
   target.status = path.ends_with("/status");
   if (target.status) path.resize(path.size() - std::string_view("/status").size());
@@ -277,7 +278,7 @@ Task<void> FakeApiServer::send_events(FakeApiServer& fake, Exchange exchange, Ta
       const Event event = fake.events_[i];
       if (event.version <= seen || (i < start && event.collection.empty())) continue;
       seen = event.version;
-      if (!event.collection.empty() && event.collection != target.collection) continue;
+      if (!event.collection.empty() && !is_part_of(event.collection, target.collection)) continue;
       if (!event.driver.empty() && !selected(target.query, event.driver, event.node_name)) continue;
       if (event.text.empty()) {
         co_await exchange->end();
@@ -323,6 +324,16 @@ void FakeApiServer::store(const std::string& collection, const char* type, json:
   publish(std::move(event));
 }
 
+// An object with finalizers is only marked; it goes when the last of them does.
+void FakeApiServer::drop_or_mark(const std::string& collection, json::object object) {
+  if (!has_finalizers(object)) {
+    store(collection, "DELETED", std::move(object));
+    return;
+  }
+  object["metadata"].as_object()["deletionTimestamp"] = "2027-01-15T08:00:00Z";
+  store(collection, "MODIFIED", std::move(object));
+}
+
 FakeApiServer::Response FakeApiServer::groups() const {
   if (versions_.empty()) return {404, "404 page not found\n"};
   json::array versions;
@@ -358,18 +369,20 @@ FakeApiServer::Response FakeApiServer::list(const Target& target) const {
   const auto limit = target.query.contains("limit") ? std::stoul(target.query.at("limit")) : 0;
   const auto from = target.query.contains("continue") ? target.query.at("continue") : "";
   json::object metadata{{"resourceVersion", std::to_string(version_)}};
-  const auto collection = objects_.find(target.collection);
-  if (collection != objects_.end()) {
-    for (const auto& [name, object] : collection->second) {
-      if (name < from || !has_labels(target.query, labels_of(object)) ||
-          !selected(target.query, text_of(object, "spec", "driver"), text_of(object, "spec", "nodeName")))
-        continue;
-      if (limit > 0 && items.size() == limit) {
-        metadata["continue"] = name;
-        break;
-      }
-      items.push_back(object);
+  std::map<std::string, const json::object*> found;  // by name, below the collections of namespaces by namespace first
+  for (const auto& [collection, objects] : objects_)
+    if (is_part_of(collection, target.collection))
+      for (const auto& [name, object] : objects)
+        found[collection == target.collection ? name : collection + "/" + name] = &object;
+  for (const auto& [name, object] : found) {
+    if (name < from || !has_labels(target.query, labels_of(*object)) ||
+        !selected(target.query, text_of(*object, "spec", "driver"), text_of(*object, "spec", "nodeName")))
+      continue;
+    if (limit > 0 && items.size() == limit) {
+      metadata["continue"] = name;
+      break;
     }
+    items.push_back(*object);
   }
   return {200, json::serialize(json::object{{"kind", "List"}, {"metadata", metadata}, {"items", items}})};
 }
@@ -409,6 +422,10 @@ FakeApiServer::Response FakeApiServer::update(const Target& target, json::object
   const auto& stored = objects_[target.collection][target.name];
   if (text_of(stored, "metadata", "resourceVersion") != text_of(object, "metadata", "resourceVersion"))
     return {409, status_body(409, "Conflict", "the object has been modified", target.name)};
+  if (!text_of(stored, "metadata", "deletionTimestamp").empty() && !has_finalizers(object)) {
+    store(target.collection, "DELETED", object);
+    return {200, json::serialize(object)};
+  }
   store(target.collection, "MODIFIED", std::move(object));
   return {200, json::serialize(objects_[target.collection][target.name])};
 }
@@ -470,7 +487,7 @@ FakeApiServer::Response FakeApiServer::erase(const Target& target, const json::o
       return {409, status_body(409, "Conflict", fmt::format("the {} in the precondition does not match", field),
                                target.name)};
   }
-  store(target.collection, "DELETED", stored);
+  drop_or_mark(target.collection, stored);
   return {200, json::serialize(json::object{{"kind", "Status"}, {"status", "Success"}})};
 }
 

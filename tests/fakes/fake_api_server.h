@@ -46,7 +46,7 @@ class FakeApiServer {
   const TestCertificates& certificates() const { return server_.certificates(); }
 
   // `collection` is the path after the version: "nodes", "resourceslices", "namespaces/ns/resourceclaims",
-  // "namespaces/default/events".
+  // "namespaces/default/events". Lists and watches of "resourceclaims" have those of all namespaces, too.
   void put(std::string collection, boost::json::object object);
   std::optional<boost::json::object> get(std::string collection, std::string name);
   void remove(std::string collection, std::string name);
@@ -114,6 +114,7 @@ class FakeApiServer {
   Response apply_status(const Target& target, const HttpsRequest& request, const boost::json::object& applied);
   Response erase(const Target& target, const boost::json::object& options);
   void store(const std::string& collection, const char* type, boost::json::object object);
+  void drop_or_mark(const std::string& collection, boost::json::object object);
   void publish(Event event);
 
   std::vector<std::string> versions_;

@@ -1,0 +1,168 @@
+#include "fleet/compute_domain_store.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "host/core/log.h"
+
+namespace cardcage {
+namespace {
+
+constexpr std::string_view kCliqueAttribute = "nvidia.cardcage.dev/clique";
+
+std::string label_of(const json::object& object) {
+  return std::string(text_at(object_at(object_at(object, "metadata"), "labels"), kComputeDomainLabel));
+}
+
+// Versions of objects are numbers that grow (KEP-5504).
+std::uint64_t version_of(const json::object& object) {
+  const std::string_view text = text_at(object_at(object, "metadata"), "resourceVersion");
+  std::uint64_t version = 0;
+  std::from_chars(text.data(), text.data() + text.size(), version);
+  return version;
+}
+
+bool keeps_claims_away(const json::object& device) {
+  return std::ranges::any_of(array_at(device, "taints"), [](const json::value& taint) {
+    const std::string_view effect = text_at(as_object(taint), "effect");
+    return effect == "NoSchedule" || effect == "NoExecute";
+  });
+}
+
+ComputeDomainNode channel_node(const json::object& spec) {
+  ComputeDomainNode node{.name = std::string(text_at(spec, "nodeName")), .clique = {}, .ready = false};
+  for (const json::value& item : array_at(spec, "devices")) {
+    const json::object& device = as_object(item);
+    const json::object& attributes = object_at(device, "attributes");
+    if (text_at(object_at(attributes, "type"), "string") != "channel") continue;
+    node.clique = text_at(object_at(attributes, kCliqueAttribute), "string");
+    node.ready = !keeps_claims_away(device);
+  }
+  return node;
+}
+
+template <class Objects>
+void keep_only(Objects& objects, const std::unordered_set<std::string>& keys) {
+  std::erase_if(objects, [&](const auto& entry) { return !keys.contains(entry.first); });
+}
+
+}  // namespace
+
+std::string ComputeDomainStore::key_of(const json::object& object) {
+  const json::object& metadata = object_at(object, "metadata");
+  const std::string name_space(text_at(metadata, "namespace")), name(text_at(metadata, "name"));
+  return name_space.empty() ? name : name_space + "/" + name;
+}
+
+void ComputeDomainStore::put(Kind kind, const json::object& object) {
+  const std::string key = key_of(object);
+  switch (kind) {
+    case Kind::kDomain: put_domain(key, object); return;
+    case Kind::kTemplate:
+      if (const std::string uid = label_of(object); uid.empty())
+        templates_.erase(key);
+      else
+        templates_[key] = {uid, !text_at(object_at(object, "metadata"), "deletionTimestamp").empty()};
+      return;
+    case Kind::kClaim: {
+      Claim claim{.domain_uid = label_of(object), .pools = {}};
+      const json::object& allocation = object_at(object_at(object, "status"), "allocation");
+      for (const json::value& result : array_at(object_at(allocation, "devices"), "results"))
+        if (text_at(as_object(result), "driver") == kComputeDomainDriver)
+          claim.pools.emplace(text_at(as_object(result), "pool"));
+      if (claim.domain_uid.empty() || claim.pools.empty())
+        claims_.erase(key);
+      else
+        claims_[key] = std::move(claim);
+      return;
+    }
+    case Kind::kSlice: {
+      const json::object& spec = object_at(object, "spec");
+      if (text_at(spec, "driver") == kComputeDomainDriver)
+        slices_[key] = {std::string(text_at(object_at(spec, "pool"), "name")), channel_node(spec)};
+      return;
+    }
+  }
+}
+
+void ComputeDomainStore::put_domain(const std::string& key, const json::object& object) {
+  // A watch may bring a version from before a change that this process has made.
+  if (const ComputeDomain* const known = find(key); known != nullptr && version_of(object) < version_of(known->object))
+    return;
+  if (auto read = compute_domain_from_json(object))
+    domains_[key] = std::move(*read);
+  else
+    log_limited(LogLevel::kWarn, "compute-domain", "ignoring an object that cannot be read",
+                {{"error", read.error().message}});
+}
+
+void ComputeDomainStore::remove(Kind kind, const std::string& key) {
+  switch (kind) {
+    case Kind::kDomain: domains_.erase(key); return;
+    case Kind::kTemplate: templates_.erase(key); return;
+    case Kind::kClaim: claims_.erase(key); return;
+    case Kind::kSlice: slices_.erase(key); return;
+  }
+}
+
+void ComputeDomainStore::keep(Kind kind, const std::unordered_set<std::string>& keys) {
+  switch (kind) {
+    case Kind::kDomain: keep_only(domains_, keys); return;
+    case Kind::kTemplate: keep_only(templates_, keys); return;
+    case Kind::kClaim: keep_only(claims_, keys); return;
+    case Kind::kSlice: keep_only(slices_, keys); return;
+  }
+}
+
+std::vector<std::string> ComputeDomainStore::domains() const {
+  std::vector<std::string> keys;
+  for (const auto& [key, domain] : domains_) keys.push_back(key);
+  return keys;
+}
+
+const ComputeDomain* ComputeDomainStore::find(const std::string& key) const {
+  const auto found = domains_.find(key);
+  return found == domains_.end() ? nullptr : &found->second;
+}
+
+const ComputeDomainStore::Template* ComputeDomainStore::template_of(const ComputeDomain& domain) const {
+  const auto found = templates_.find(domain.name_space + "/" + domain.template_name);
+  return found == templates_.end() || found->second.domain_uid != domain.uid ? nullptr : &found->second;
+}
+
+std::vector<ComputeDomainNode> ComputeDomainStore::nodes_of(const ComputeDomain& domain) const {
+  std::set<std::string> pools;
+  for (const auto& [key, claim] : claims_)
+    if (claim.domain_uid == domain.uid) pools.insert(claim.pools.begin(), claim.pools.end());
+  std::map<std::string, ComputeDomainNode> nodes;
+  // A node whose driver publishes nothing now is listed by its pool, which has its name.
+  for (const std::string& pool : pools) nodes[pool] = {.name = pool, .clique = {}, .ready = false};
+  for (const auto& [key, slice] : slices_) {
+    const auto& [pool, node] = slice;
+    if (pools.contains(pool) && !node.name.empty()) nodes[pool] = node;
+  }
+  std::vector<ComputeDomainNode> list;
+  for (auto& [pool, node] : nodes) list.push_back(std::move(node));
+  std::ranges::sort(list, {}, &ComputeDomainNode::name);
+  return list;
+}
+
+json::object ComputeDomainStore::wanted_status(const ComputeDomain& domain) const {
+  const Template* const own = template_of(domain);
+  return compute_domain_status(domain, own != nullptr && !own->deleting, nodes_of(domain));
+}
+
+ComputeDomainStep ComputeDomainStore::next_step(const ComputeDomain& domain) const {
+  using enum ComputeDomainStep;
+  const Template* const own = template_of(domain);
+  if (domain.deleting) {
+    if (!domain.has_finalizer) return kNone;
+    if (own == nullptr) return kRemoveFinalizer;
+    return own->deleting ? kNone : kDeleteTemplate;
+  }
+  if (!domain.has_finalizer) return kAddFinalizer;
+  if (object_at(domain.object, "status") != wanted_status(domain)) return kWriteStatus;
+  return own == nullptr ? kCreateTemplate : kNone;
+}
+
+}  // namespace cardcage
