@@ -12,10 +12,10 @@ constexpr std::string_view kSmi = "usr/bin/nvidia-smi";  // path below the drive
 constexpr const char *kMps = "/usr/bin/cardcage-nvidia-mps", *kOverrides = "/sys/bus/pci/devices/*/driver_override";
 constexpr std::int64_t kDebugVerbosity = 6;  // requests and responses; 4 is NVIDIA's default
 constexpr const char* kNoComputeDomains =
-    "Cardcage serves no compute domains (IMEX); if you use them, keep NVIDIA's DRA driver for them beside Cardcage, "
+    "Cardcage runs no IMEX daemons; if you use compute domains, keep NVIDIA's DRA driver for them beside Cardcage, "
     "with "
-    "resources.gpus.enabled=false";
-constexpr const char* kOfComputeDomains = "about compute domains, which Cardcage does not serve";
+    "resources.gpus.enabled=false, or see 'Multi-node NVLink' in docs/nvidia.md";
+constexpr const char* kOfComputeDomains = "about IMEX daemons, which Cardcage does not run";
 
 void read_resources(SettingMap resources, NvidiaDraft& draft) {
   ImportRecord& record = resources.record();

@@ -119,11 +119,12 @@ void PluginImport::read_delivery(SettingMap& flags) {
 }
 
 void PluginImport::read_imex(SettingMap imex) {
-  imex.lose_if_on("required", "Cardcage serves no IMEX channels; keep NVIDIA's driver for them");
+  imex.lose_if_on("required", "Cardcage gives IMEX channels to claims only; docs/nvidia.md, 'Multi-node NVLink'");
   if (const GivenNode channels = imex.of_kind("channelIDs", YamlNode::Kind::kList, "a list"))
-    record_.say(
-        channels->value->items.empty() ? Fate::kNotNeeded : Fate::kNoCounterpart, *channels,
-        channels->value->items.empty() ? "empty" : "Cardcage serves no IMEX channels; keep NVIDIA's driver for them");
+    record_.say(channels->value->items.empty() ? Fate::kNotNeeded : Fate::kNoCounterpart, *channels,
+                channels->value->items.empty()
+                    ? "empty"
+                    : "Cardcage gives IMEX channels to claims only; docs/nvidia.md, 'Multi-node NVLink'");
   imex.finish();
 }
 

@@ -241,8 +241,7 @@ TEST(ImportTest, AValuesFileWithoutGpusHasNoModule) {
 TEST(ImportTest, NotesThatComputeDomainsAreOnByDefault) {
   const Ended ended = import_nvidia("featureGates: {DynamicMIG: false}\n");
   EXPECT_EQ(ended.code, 0);
-  EXPECT_THAT(ended.err,
-              StartsWith("stdin: resources.computeDomains.enabled: note: Cardcage serves no compute domains"));
+  EXPECT_THAT(ended.err, StartsWith("stdin: resources.computeDomains.enabled: note: Cardcage runs no IMEX daemons"));
   EXPECT_THAT(ended.out, HasSubstr("mig = \"static\"  # featureGates.DynamicMIG"));
 }
 
