@@ -102,8 +102,8 @@ void ImexDaemon::wait_until_ready(const cage::Call& call) const {
       found = state(call);
       if (found == kReady) return;
     } catch (const cage::Error& error) {
-      call.checkpoint();
-      if (error.status() != CAGE_UNAVAILABLE) throw;  // time does not help
+      // Time does not help with other errors.
+      if (call.cancelled() || error.status() != CAGE_UNAVAILABLE) throw;
       found = error.what();
     }
     call.progress("the IMEX daemon of the node is not ready: " + found);
