@@ -122,7 +122,8 @@ Task<Status> ComputeDomainController::settle(std::string key) {
     const ComputeDomain domain = *found;  // a watch may replace it meanwhile
     const ComputeDomainStep step = store_.next_step(domain);
     if (step == ComputeDomainStep::kNone) co_return Status{};
-    const auto body = co_await session_.call(call_for(domain, step), clock_.now() + kWriteLimit);
+    ApiCall call = call_for(domain, step);
+    const auto body = co_await session_.call(std::move(call), clock_.now() + kWriteLimit);
     if (!body && step == ComputeDomainStep::kDeleteTemplate && body.error().code == Code::kNotFound) co_return Status{};
     if (!body) co_return std::unexpected(body.error());
     // The watches tell what was removed.
