@@ -222,10 +222,14 @@ TEST_F(StageTest, NamesTheUserWhoCannotReadTheFile) {
   fs::permissions(folder.path(), fs::perms(0755));
   fs::permissions(folder / "x.so", fs::perms(0));
   const bool is_root = ::geteuid() == 0;  // who may read it
-  if (is_root) ASSERT_EQ(::seteuid(65534), 0);
+  if (is_root) {
+    ASSERT_EQ(::seteuid(65534), 0);
+  }
   const auto staged = stage({folder.path()}, "x.so", {});
   const uid_t user = ::geteuid();
-  if (is_root) ASSERT_EQ(::seteuid(0), 0);
+  if (is_root) {
+    ASSERT_EQ(::seteuid(0), 0);
+  }
   ASSERT_FALSE(staged);
   EXPECT_EQ(staged.error(), (Error{Code::kPermissionDenied,
                                    fmt::format("cannot open module file '{}': Permission denied: make it readable for "
