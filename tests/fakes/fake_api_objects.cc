@@ -49,7 +49,7 @@ bool has_finalizers(const json::object& object) {
 }
 
 bool is_part_of(const std::string& collection, const std::string& wanted) {
-  return collection == wanted || (collection.starts_with("namespaces/") && collection.ends_with("/" + wanted));
+  return collection.starts_with("namespaces/") && collection.ends_with("/" + wanted);
 }
 
 json::object labels_of(const json::object& object) {
@@ -62,7 +62,8 @@ bool has_labels(const std::map<std::string, std::string>& query, const json::obj
   if (selector == query.end()) return true;
   return std::ranges::all_of(parse_pairs(selector->second, ','), [&](const auto& wanted) {
     const auto* value = labels.if_contains(wanted.first);
-    return value != nullptr && value->is_string() && value->get_string() == wanted.second;
+    if (value == nullptr || !value->is_string()) return false;
+    return wanted.second.empty() || value->get_string() == wanted.second;
   });
 }
 

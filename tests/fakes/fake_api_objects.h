@@ -14,12 +14,11 @@ std::map<std::string, std::string> parse_pairs(std::string_view text, char separ
 // Returns object[outer][inner]; empty without such a text.
 std::string text_of(const boost::json::object& object, const char* outer, const char* inner);
 bool has_finalizers(const boost::json::object& object);
-// Whether lists and watches of `wanted` have the objects of the collection: "resourceclaims" has those of
-// "namespaces/ns/resourceclaims".
+// Whether the collection is one of all namespaces in `wanted`: "namespaces/ns/resourceclaims" is in "resourceclaims".
 bool is_part_of(const std::string& collection, const std::string& wanted);
 
 boost::json::object labels_of(const boost::json::object& object);
-// Whether the labelSelector of a query selects the labels. Knows selectors of the form "key=value,key=value".
+// Whether the labelSelector of a query selects the labels. Knows selectors of the form "key=value,key".
 bool has_labels(const std::map<std::string, std::string>& query, const boost::json::object& labels);
 
 // Applies a merge patch (RFC 7386).

@@ -278,7 +278,7 @@ Task<void> FakeApiServer::send_events(FakeApiServer& fake, Exchange exchange, Ta
       const Event event = fake.events_[i];
       if (event.version <= seen || (i < start && event.collection.empty())) continue;
       seen = event.version;
-      if (!event.collection.empty() && !is_part_of(event.collection, target.collection)) continue;
+      if (!event.collection.empty() && !fake.lists(event.collection, target.collection)) continue;
       if (!event.driver.empty() && !selected(target.query, event.driver, event.node_name)) continue;
       if (event.text.empty()) {
         co_await exchange->end();
@@ -364,6 +364,11 @@ FakeApiServer::Response FakeApiServer::execute(const HttpsRequest& request, Targ
   return {200, json::serialize(found->second)};
 }
 
+bool FakeApiServer::lists(const std::string& collection, const std::string& wanted) const {
+  const auto own = objects_.find(wanted);
+  return collection == wanted || (is_part_of(collection, wanted) && (own == objects_.end() || own->second.empty()));
+}
+
 FakeApiServer::Response FakeApiServer::list(const Target& target) const {
   json::array items;
   const auto limit = target.query.contains("limit") ? std::stoul(target.query.at("limit")) : 0;
@@ -371,7 +376,7 @@ FakeApiServer::Response FakeApiServer::list(const Target& target) const {
   json::object metadata{{"resourceVersion", std::to_string(version_)}};
   std::map<std::string, const json::object*> found;  // by name, below the collections of namespaces by namespace first
   for (const auto& [collection, objects] : objects_)
-    if (is_part_of(collection, target.collection))
+    if (lists(collection, target.collection))
       for (const auto& [name, object] : objects)
         found[collection == target.collection ? name : collection + "/" + name] = &object;
   for (const auto& [name, object] : found) {

@@ -46,7 +46,8 @@ class FakeApiServer {
   const TestCertificates& certificates() const { return server_.certificates(); }
 
   // `collection` is the path after the version: "nodes", "resourceslices", "namespaces/ns/resourceclaims",
-  // "namespaces/default/events". Lists and watches of "resourceclaims" have those of all namespaces, too.
+  // "namespaces/default/events". Lists and watches of "resourceclaims" have those of all namespaces,
+  // unless a test puts claims there.
   void put(std::string collection, boost::json::object object);
   std::optional<boost::json::object> get(std::string collection, std::string name);
   void remove(std::string collection, std::string name);
@@ -106,6 +107,8 @@ class FakeApiServer {
   // Returns nothing if the request is for another resource.
   std::optional<Response> review(const HttpsRequest& request) const;
   Response groups() const;
+  // Whether lists and watches of `wanted` have the objects of the collection.
+  bool lists(const std::string& collection, const std::string& wanted) const;
   Response list(const Target& target) const;
   Response table(const Target& target) const;
   Response create(const Target& target, boost::json::object object);
