@@ -1,4 +1,5 @@
-// The label by which a daemon finds the claims that wait for devices of its node (docs/decisions/0049).
+// The label by which a daemon finds the claims that wait for devices of its node.
+// See docs/decisions/0049-the-fleet-labels-claims-for-daemons.md.
 #pragma once
 
 #include <string>
