@@ -12,7 +12,7 @@ namespace {
 
 using Kind = ComputeDomainStore::Kind;
 
-constexpr Duration kWriteLimit = std::chrono::seconds(30);
+constexpr Duration kStepLimit = std::chrono::seconds(30);
 // More steps than a domain ever needs, so that another controller cannot keep this one busy with a single domain.
 constexpr int kMostSteps = 8;
 
@@ -123,7 +123,7 @@ Task<Status> ComputeDomainController::settle(std::string key) {
     const ComputeDomainStep step = store_.next_step(domain);
     if (step == ComputeDomainStep::kNone) co_return Status{};
     ApiCall call = call_for(domain, step);
-    const auto body = co_await session_.call(std::move(call), clock_.now() + kWriteLimit);
+    const auto body = co_await session_.call(std::move(call), clock_.now() + kStepLimit);
     if (!body && step == ComputeDomainStep::kDeleteTemplate && body.error().code == Code::kNotFound) co_return Status{};
     if (!body) co_return std::unexpected(body.error());
     // The watches tell what was removed.
