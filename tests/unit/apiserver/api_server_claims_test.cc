@@ -8,7 +8,6 @@ namespace {
 
 using ::testing::SizeIs;
 
-// The fake keeps the claims of all namespaces separate from those of one.
 constexpr const char* kClaims = "resourceclaims";
 
 Task<void> follow_into(ApiServer& api, std::vector<ClaimEvent>& events, std::optional<Status>& ended) {
@@ -18,6 +17,10 @@ Task<void> follow_into(ApiServer& api, std::vector<ClaimEvent>& events, std::opt
 
 class ApiServerClaimsTest : public ApiServerFixture {
  protected:
+  void SetUp() override {
+    ApiServerFixture::SetUp();
+    server.remove("namespaces/ns/resourceclaims", "c1");  // lists of all claims would have it, too
+  }
   void put(const std::string& name, const std::string& device) {
     server.put(kClaims, json::parse(fmt::format(R"({{"metadata":{{"namespace":"ns","name":"{0}","uid":"uid-{0}"}},
       "status":{{"reservedFor":[{{"uid":"pod-1"}}],"allocation":{{"allocationTimestamp":"2030-01-01T00:00:00Z",
