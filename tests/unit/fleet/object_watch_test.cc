@@ -189,9 +189,11 @@ TEST_F(FleetWatchesTest, AKindThatMayNotBeReadIsAWarning) {
   server.inject({.status = 403, .target = "resourceclaims", .times = 1'000'000});
   put_slice({});
   start();
+  const auto warned = Contains(HasSubstr("ResourceClaims have not been read yet: list ResourceClaims"));
+  EXPECT_TRUE(until([&] { return testing::Matches(warned)(watches->warnings()); }));
   EXPECT_TRUE(until([&] { return watches->lost() == 1 && store.nodes().size() == 1 && server.watches() == 3; }));
   EXPECT_FALSE(watches->synced());
-  EXPECT_THAT(watches->warnings(), Contains(HasSubstr("ResourceClaims have not been read yet: list ResourceClaims")));
+  EXPECT_THAT(watches->warnings(), warned);
 }
 
 TEST_F(FleetWatchesTest, LargeObjectsComeInSmallPages) {
