@@ -1,5 +1,6 @@
 #include "host/apiserver/slice_feed.h"
 
+#include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
 #include <algorithm>
@@ -7,7 +8,6 @@
 #include <utility>
 
 #include "host/apiserver/slice_watch.h"
-#include "host/core/cancellation.h"
 #include "host/model/resource_version.h"
 
 namespace cardcage {
@@ -54,16 +54,19 @@ Task<Status> SliceFeed::follow(std::string driver, std::string& version, std::fu
   self.behind = watching_ && has_passed(self);
   if (self.behind) restart_.wake();
   while (!self.end) {
-    std::optional<Status> ended;
     if (leader_ == nullptr || leader_ == &self) {
       leader_ = &self;
-      ended = co_await lead();
+      const auto ended = co_await lead();
+      const auto state = co_await asio::this_coro::cancellation_state;
+      if (state.cancelled() != asio::cancellation_type::none)
+        co_return fail(Code::kCancelled, "the watch was cancelled");
+      if (ended) end_all(*ended);
     } else {
       co_await self.wakeup.wait();
+      const auto state = co_await asio::this_coro::cancellation_state;
+      if (state.cancelled() != asio::cancellation_type::none)
+        co_return fail(Code::kCancelled, "the watch was cancelled");
     }
-    const bool stopped = co_await cancelled();
-    if (stopped) co_return fail(Code::kCancelled, "the watch was cancelled");
-    if (ended) end_all(*ended);
   }
   co_return *self.end;
 }
@@ -71,8 +74,8 @@ Task<Status> SliceFeed::follow(std::string driver, std::string& version, std::fu
 // Returns how the watch ended, or nothing if it must start again.
 Task<std::optional<Status>> SliceFeed::lead() {
   if (clock_.now() < not_before_) co_await clock_.sleep_until(not_before_);
-  const bool stopped = co_await cancelled();
-  if (stopped) co_return std::nullopt;
+  const auto state = co_await asio::this_coro::cancellation_state;
+  if (state.cancelled() != asio::cancellation_type::none) co_return std::nullopt;
   start_ = version_ = oldest_version();
   newest_.clear();
   for (Follower& follower : followers_) follower.behind = false;
