@@ -155,9 +155,10 @@ def test_the_fleet_labels_claims_and_changes_nothing_else(server, build, tmp_pat
 
 @pytest.fixture(scope="module")
 def policies(server):
-    """The policies that judge parameters, and the classes, of all modules."""
+    """The policies that judge parameters, and the classes, of all modules, and the kind ComputeDomain."""
     values = {"driverRoot": "/run/nvidia/driver", "admissionPolicy": {"parameters": True},
-              "modules": {name: {"enabled": True} for name in ("mock", "nvidia", "fpga", "nic", "generic")}}
+              "modules": {name: {"enabled": True} for name in ("mock", "nvidia", "imex", "fpga", "nic", "generic")},
+              "fleet": {"enabled": True, "computeDomains": {"enabled": True}}}
     succeed(server, "install", "cardcage", str(CHART), "--namespace=policies", "--create-namespace", values=values)
     yield
     succeed(server, "uninstall", "cardcage", "--namespace=policies")
