@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
+#include "fleet/object_key.h"
 #include "host/apiserver/percent_encode.h"
 #include "host/core/cancellation.h"
 #include "host/core/log.h"
@@ -19,7 +20,7 @@ constexpr int kMostSteps = 8;
 class DomainSink final : public ObjectSink {
  public:
   DomainSink(ComputeDomainStore& store, Kind kind, Wakeup& changed) : store_(store), kind_(kind), changed_(changed) {}
-  std::string key(const json::object& object) const override { return ComputeDomainStore::key_of(object); }
+  std::string key(const json::object& object) const override { return key_of(object); }
   void put(const json::object& object) override {
     store_.put(kind_, object);
     changed_.wake();

@@ -1,9 +1,10 @@
 #include "fleet/compute_domain_store.h"
 
 #include <algorithm>
-#include <charconv>
 
+#include "fleet/object_key.h"
 #include "host/core/log.h"
+#include "host/model/resource_version.h"
 
 namespace cardcage {
 namespace {
@@ -14,12 +15,11 @@ std::string label_of(const json::object& object) {
   return std::string(text_at(object_at(object_at(object, "metadata"), "labels"), kComputeDomainLabel));
 }
 
-// Versions of objects are numbers that grow (KEP-5504).
-std::uint64_t version_of(const json::object& object) {
-  const std::string_view text = text_at(object_at(object, "metadata"), "resourceVersion");
-  std::uint64_t version = 0;
-  std::from_chars(text.data(), text.data() + text.size(), version);
-  return version;
+// Whether `object` is from before `known`.
+bool is_older(const json::object& object, const json::object& known) {
+  const std::string_view version = text_at(object_at(object, "metadata"), "resourceVersion");
+  const std::string_view newest = text_at(object_at(known, "metadata"), "resourceVersion");
+  return version != newest && is_known(version, newest);
 }
 
 bool keeps_claims_away(const json::object& device) {
@@ -47,12 +47,6 @@ void keep_only(Objects& objects, const std::unordered_set<std::string>& keys) {
 }
 
 }  // namespace
-
-std::string ComputeDomainStore::key_of(const json::object& object) {
-  const json::object& metadata = object_at(object, "metadata");
-  const std::string name_space(text_at(metadata, "namespace")), name(text_at(metadata, "name"));
-  return name_space.empty() ? name : name_space + "/" + name;
-}
 
 void ComputeDomainStore::put(Kind kind, const json::object& object) {
   const std::string key = key_of(object);
@@ -87,8 +81,7 @@ void ComputeDomainStore::put(Kind kind, const json::object& object) {
 
 void ComputeDomainStore::put_domain(const std::string& key, const json::object& object) {
   // A watch may bring a version from before a change that this process has made.
-  if (const ComputeDomain* const known = find(key); known != nullptr && version_of(object) < version_of(known->object))
-    return;
+  if (const ComputeDomain* const known = find(key); known != nullptr && is_older(object, known->object)) return;
   if (auto read = compute_domain_from_json(object))
     domains_[key] = std::move(*read);
   else

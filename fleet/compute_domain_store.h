@@ -29,8 +29,7 @@ class ComputeDomainStore {
   // and the ResourceSlices of their driver.
   enum class Kind : std::uint8_t { kDomain, kTemplate, kClaim, kSlice };
 
-  // Objects that cannot be read are ignored. "namespace/name", or the name of an object without a namespace.
-  static std::string key_of(const json::object& object);
+  // Objects that cannot be read are ignored. Keys are those of key_of().
   void put(Kind kind, const json::object& object);
   void remove(Kind kind, const std::string& key);
   // Forgets the objects of the kind that a complete list does not name.
