@@ -4,7 +4,8 @@ import datetime
 from dataclasses import dataclass
 
 from chaos import Chaos
-from stream import complaint
+from scene import Scene
+from stream import Stream, complaint
 
 REJECTED = "UnexpectedAdmissionError"
 
@@ -42,3 +43,12 @@ def loss_of(pod: dict, rejections: list[dict]) -> Loss | None:
     times = [event["lastTimestamp"] for event in rejections if event.get("lastTimestamp")]
     moment = max(times, default=status.get("startTime") or pod["metadata"]["creationTimestamp"])
     return Loss(seconds(moment), f"{pod['metadata']['name']}: {text}", status["phase"] == "Failed" and reason in (None, "", REJECTED))
+
+
+def losses(scene: Scene, stream: Stream, wait: float = 90) -> list[Loss]:
+    """The losses of a stream, once all of its pods have ended: within `wait` seconds."""
+    def rejections(pod: dict) -> list[dict]:
+        return scene.items("events", fieldSelector=f"involvedObject.name={pod['metadata']['name']},reason={REJECTED}")
+
+    lost = (loss_of(pod, rejections(pod)) for pod in stream.finished(wait) if complaint(pod["status"]))
+    return [loss for loss in lost if loss]

@@ -4,19 +4,24 @@ import threading
 
 from api import Api
 from mock import use
-from resources import kind_of
+from resources import COUNTS, kind_of
 from scene import Scene, container, pod
 from waiting import until
+
+CLAIMABLE = 24  # devices of the driver, see values.yaml
 
 
 class Stream:
     """Creates a pod every `every` seconds while the context is open. Each pod checks that it has its one device, and ends.
 
-    The device comes from `resource`, or from a claim made from `template` for a device of `kind`.
+    The device comes from `resource`, or from a claim made from `template` for a device of `kind`. At most half of the devices
+    are asked for at a time, so no pod waits for one: on a slow machine pods that wait pile up, and the scheduler places a pod
+    with a resource as soon as it sees that another has ended, while the kubelet may still count that one, and rejects the pod.
     """
 
     def __init__(self, scene: Scene, resource: str = "", template: str = "", kind: str = "", every: float = 0.25):
         self.scene, self.every = scene, every
+        self.most = (COUNTS[resource] if resource else CLAIMABLE) // 2
         kind = kind or kind_of(resource)
         look = f"env | grep ^MOCK_{kind.upper()}_ && ls /dev/mock/ | grep ^{kind}-"
         of_claim = {"claims": [{"name": "device"}]} if template else {"limits": {resource: 1}}
@@ -40,11 +45,18 @@ class Stream:
         api = Api()  # a connection belongs to one thread
         try:
             while not self.ended.wait(self.every):
+                if not self._has_room(api):
+                    continue
                 name = f"{self.prefix}-{len(self.names):03}"
                 self._create(api, pod(name, self.containers, self.claims, restartPolicy="OnFailure"))
                 self.names.append(name)
         except Exception as error:
             self.failure = error
+
+    def _has_room(self, api: Api) -> bool:
+        path, running = self.scene.path("pods"), "status.phase!=Succeeded,status.phase!=Failed"
+        [pods] = until(lambda: [api.items(path, fieldSelector=running)], "the running pods are listed", 60)
+        return sum(pod["metadata"]["name"].startswith(self.prefix) for pod in pods) < self.most
 
     def _create(self, api: Api, new: dict) -> None:
         """The API server may be away, or may have created the pod without a response."""

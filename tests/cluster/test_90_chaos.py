@@ -10,25 +10,15 @@ import pytest
 
 from chaos import DAEMON_KILLED, RESTART_GRACE, Chaos
 from daemon import CDI, STATE
-from losses import REJECTED, Loss, loss_of
+from losses import Loss, losses
 from mock import DRIVER, template
 from resources import FPGA, wait_allocatable
-from scene import Scene
-from stream import Stream, complaint
+from stream import Stream
 from waiting import until
 
 SECONDS = float(os.environ.get("CARDCAGE_CHAOS_SECONDS", "0"))
 SEED = int(os.environ.get("CARDCAGE_CHAOS_SEED", time.time()))
 HARDWARE = STATE / "mock"  # the mock's mount_dir: a file per device that is set up for a claim
-
-
-def rejections(scene: Scene, name: str) -> list[dict]:
-    return scene.items("events", fieldSelector=f"involvedObject.name={name},reason={REJECTED}")
-
-
-def losses(scene: Scene, stream: Stream) -> list[Loss]:
-    lost = (loss_of(found, rejections(scene, found["metadata"]["name"])) for found in stream.finished(180) if complaint(found["status"]))
-    return [loss for loss in lost if loss]
 
 
 def causes(lost: list[Loss], chaos: Chaos) -> str:
@@ -69,7 +59,7 @@ def test_chaos(cluster, scene, daemon, measured):
             with Stream(scene, template="one", kind="gpu", every=1) as claims, Stream(scene, FPGA, every=1) as resources:
                 chaos.run(SECONDS)
                 time.sleep(RESTART_GRACE + 2)  # each new pod makes the kubelet write the checkpoint of its devices
-            claims_lost, resources_lost = losses(scene, claims), losses(scene, resources)
+            claims_lost, resources_lost = losses(scene, claims, 180), losses(scene, resources, 180)
             until(lambda: all(outage.ended < math.inf for outage in chaos.outages), "the kubelet has all devices again", 60)
     finally:
         measured(f"chaos: seed {SEED}, {len(chaos.faults)} faults in {SECONDS:g} s: {counted(fault.name for fault in chaos.faults)}")
