@@ -5,29 +5,20 @@ import json
 import pytest
 
 from api import RESOURCES
-from changed_release import changed_release, vendor_module
-from daemon import STATE
-from mock import allocated, assert_given, claim, request, sees, use
-from scene import Scene, container, pod
+from binding import ATTACHED, FABRIC, FAILED, SLOW, conditions, fabric_modules, held, results, start, statuses
+from changed_release import changed_release
+from mock import allocated, assert_given, sees
+from scene import Scene
 from waiting import until
 
-FABRIC = "fabric.mock.cardcage.dev"  # gpu-0 cannot be attached, gpu-1 can within seconds
-SLOW = "slow.mock.cardcage.dev"      # attaching nic-0 takes longer than the scheduler waits
-ATTACHED, FAILED = "mock.cardcage.dev/Attached", "mock.cardcage.dev/AttachFailed"
 # The scheduler keeps the device of a pod that was deleted while it waited until the time-out in node.py, and does not
 # retry other pods when it gives the device back. So each test of the slow module has a device of its own.
-
-
-def binding_module(name: str, devices: str, time: str, driver: str) -> dict:
-    return vendor_module(name, {"devices": [devices], "binding": [devices.split(":")[0]], "bind_time": time, "bind_failures": ["gpu-0"],
-                                "binds_to_node": True, "mount_dir": f"/var/lib/cardcage/mock-{name}"}, drivers=(driver,))
 
 
 @pytest.fixture(scope="module", autouse=True)
 def fabric(cluster, daemon):
     """Adds the two modules and the rights that they need, and removes them afterwards."""
-    modules = [binding_module("fabric", "gpu:2", "4s", FABRIC), binding_module("slow", "nic:3", "1h", SLOW)]
-    with changed_release(cluster, daemon, {"vendorModules": modules, "bindingConditions": {"enabled": True}}):
+    with changed_release(cluster, daemon, {"vendorModules": fabric_modules(), "bindingConditions": {"enabled": True}}):
         until(lambda: daemon.devices(FABRIC) and daemon.devices(SLOW), "the devices are published", 20)
         yield
 
@@ -39,30 +30,6 @@ def free(daemon, fabric):
         claims = daemon.api.items(f"{RESOURCES}/resourceclaims")
         return [found["metadata"]["name"] for found in claims if any(result["driver"] in (FABRIC, SLOW) for result in results(found))]
     until(lambda: not holders() and not held("fabric") and not held("slow"), "the devices are free", 90)
-
-
-def held(module: str) -> list[str]:
-    """The devices that the module holds: "gpu-1@<claim uid>"."""
-    return sorted(path.name for path in (STATE / f"mock-{module}").glob("*"))
-
-
-def results(found: dict | None) -> list[dict]:
-    return (found or {}).get("status", {}).get("allocation", {}).get("devices", {}).get("results", [])
-
-
-def conditions(scene: Scene, name: str) -> dict[str, dict]:
-    """The daemon's conditions of the only device of the claim, by type."""
-    devices = (scene.get("resourceclaims", name) or {}).get("status", {}).get("devices", [])
-    return {condition["type"]: condition for device in devices for condition in device["conditions"]}
-
-
-def statuses(scene: Scene, name: str) -> dict[str, str]:
-    return {kind: condition["status"] for kind, condition in conditions(scene, name).items()}
-
-
-def start(scene: Scene, name: str, driver: str, cel: str = "") -> None:
-    scene.apply(claim(name, request("device", device_class=driver, cel=cel)),
-                pod(name, [container(claims=[{"name": "device"}])], [use("device", claim=name)]))
 
 
 def wait_begun(scene: Scene, name: str, module: str) -> str:
