@@ -31,10 +31,11 @@ void ClaimReader::expect(ComingPod pod) {
   begin_next();
 }
 
-// The first pod that expects a shared claim starts its reading. Null for the others.
+// The first pod that expects a shared claim starts its reading. Null for the others, and if a caller has come first.
 std::shared_ptr<ClaimReader::Reading> ClaimReader::add(const std::string& pod_uid, const Name& name) {
   const auto pod = pods_.find(pod_uid);
   if (pod == pods_.end() || readings_.contains(name)) return nullptr;
+  if (requested_.contains(name) || served(pod_uid).contains(name)) return nullptr;
   pod->second.push_back(name);
   auto reading = std::make_shared<Reading>();
   reading->pod_uid = pod_uid;
@@ -43,6 +44,7 @@ std::shared_ptr<ClaimReader::Reading> ClaimReader::add(const std::string& pod_ui
 }
 
 void ClaimReader::forget(const std::string& pod_uid) {
+  if (served_.erase(pod_uid) > 0) std::erase(served_pods_, pod_uid);
   const auto pod = pods_.extract(pod_uid);
   if (pod.empty()) return;
   for (const Name& name : pod.mapped()) readings_.erase(name);
@@ -69,7 +71,7 @@ Task<void> ClaimReader::read_all(ComingPod pod) {
     const auto found = readings_.find(name);
     if (found != readings_.end() && found->second->pod_uid == pod.uid) begin(name, found->second);
   }
-  if (pod.has_templates) {
+  if (served(pod.uid).size() < pod.claims.size() + pod.templates && pod.templates > 0) {
     const std::vector<std::string> made = co_await names_of_made_claims(pod);
     for (const std::string& claim : made) {
       const Name name(pod.name_space, claim);
@@ -112,7 +114,27 @@ Task<Result<Claim>> ClaimReader::read(ClaimRef ref, Instant deadline) {
     co_return *std::move(early);
   }
   ++late_;
-  co_return co_await cluster_.get_claim(ref.name_space, ref.name, deadline);
+  const Name name(ref.name_space, ref.name);
+  ++requested_[name];
+  auto claim = co_await cluster_.get_claim(ref.name_space, ref.name, deadline);
+  if (--requested_[name] == 0) requested_.erase(name);
+  if (claim && claim->allocated) note_served(name, claim->reserved_for);
+  co_return claim;
+}
+
+void ClaimReader::note_served(const Name& name, const std::vector<std::string>& pods) {
+  for (const std::string& pod : pods) {
+    const auto [entry, is_new] = served_.try_emplace(pod);
+    entry->second.insert(name);
+    if (is_new) served_pods_.push_back(pod);
+  }
+  for (; served_.size() > kMaxServed; served_pods_.pop_front()) served_.erase(served_pods_.front());
+}
+
+const std::set<ClaimReader::Name>& ClaimReader::served(const std::string& pod_uid) const {
+  static const std::set<Name> kNone;
+  const auto found = served_.find(pod_uid);
+  return found == served_.end() ? kNone : found->second;
 }
 
 // Asks the kubelet last: its statement must hold after the caller's request came in.

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,7 +27,7 @@ namespace cardcage {
 struct ComingPod {
   std::string uid, name_space, name;
   std::vector<std::string> claims;  // claims that it names
-  bool has_templates = false;       // it has others, whose names only its status tells
+  std::size_t templates = 0;        // it has so many others, whose names only its status tells
 };
 
 // [core] At most kMaxPods are known at a time, and the claims of kMaxUnderWay of them are read; claims of other pods
@@ -34,13 +35,15 @@ struct ComingPod {
 class ClaimReader {
  public:
   static constexpr std::size_t kMaxPods = 1000, kMaxUnderWay = 8;
+  // The kubelet's default limit is 110 pods.
+  static constexpr std::size_t kMaxServed = 256;
   // True only if the kubelet certainly has this pod, and the pod has not ended.
   using HasPod = std::function<Task<bool>(std::string pod_uid, Instant deadline)>;
 
   // All outlive this.
   ClaimReader(asio::io_context& core, Clock& clock, Cluster& cluster, HasPod has_pod);
 
-  // Begins to read the claims of the pod, unless it did already.
+  // Begins to read the claims of the pod, unless it did already, or a caller reads them or has read them.
   void expect(ComingPod pod);
   // The pod has ended, or is gone.
   void forget(const std::string& pod_uid);
@@ -68,6 +71,8 @@ class ClaimReader {
   Task<void> read_early(Name name, std::shared_ptr<Reading> reading);
   Task<std::optional<Claim>> early_claim(const ClaimRef& ref, Instant deadline);
   std::shared_ptr<Reading> add(const std::string& pod_uid, const Name& name);
+  void note_served(const Name& name, const std::vector<std::string>& pods);
+  const std::set<Name>& served(const std::string& pod_uid) const;
 
   asio::io_context& core_;
   Clock& clock_;
@@ -75,6 +80,11 @@ class ClaimReader {
   const HasPod has_pod_;
   std::map<Name, std::shared_ptr<Reading>> readings_;
   std::map<std::string, std::vector<Name>> pods_;  // readings that belong to a pod, by UID
+  std::map<Name, std::size_t> requested_;          // reads on request that are under way
+  // By pod: claims that were read on request. The kubelet may report a pod after it asked to prepare its claims. At
+  // most kMaxServed pods, the newest.
+  std::map<std::string, std::set<Name>> served_;
+  std::deque<std::string> served_pods_;  // the oldest first
   std::deque<ComingPod> queue_;
   std::size_t under_way_ = 0;
   Instant no_pods_before_ = Instant::min();  // the next attempt to read a pod, while that is not allowed

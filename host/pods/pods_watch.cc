@@ -196,10 +196,10 @@ void PodsWatch::tell_claims(const api::core::Pod& pod) const {
   const bool coming = pod.status().phase() == "Pending" && !about.has_deletiontimestamp();
   if (!coming && pod.status().phase() != "Running") return listener_.left(about.uid());
   if (!coming || pod.spec().resourceclaims().empty()) return;
-  ComingPod with_claims{about.uid(), about.namespace_(), about.name(), {}, false};
+  ComingPod with_claims{about.uid(), about.namespace_(), about.name(), {}, 0};
   for (const auto& claim : pod.spec().resourceclaims()) {
     if (claim.resourceclaimname().empty())
-      with_claims.has_templates = true;
+      ++with_claims.templates;
     else
       with_claims.claims.push_back(claim.resourceclaimname());
   }

@@ -24,7 +24,7 @@ class ClaimReaderTest : public CoreFixture {
     cluster.put_claim(claim);
   }
   void expect(std::vector<std::string> claims = {"c1"}, const std::string& pod = "p1") {
-    reader.expect({pod, "ml", pod, std::move(claims), false});
+    reader.expect({pod, "ml", pod, std::move(claims), 0});
   }
   Result<Claim> read(const std::string& uid = "u1") { return run(reader.read({"ml", "c1", uid}, clock.now() + 40s)); }
   std::string device(const std::string& uid = "u1") {
@@ -166,7 +166,7 @@ TEST_F(ClaimReaderTest, AGetThatIsUnderWayWhenItsPodGoesHasNoEffect) {
 
 TEST_F(ClaimReaderTest, TheNamesOfClaimsOfTemplatesComeFromThePod) {
   cluster.put_pod("ml", "p1", {"p1", {"c1"}});
-  reader.expect({"p1", "ml", "p1", {}, true});
+  reader.expect({"p1", "ml", "p1", {}, 1});
   settle();
   EXPECT_EQ(cluster.count(Verb::kGetPod), 1u);
   EXPECT_EQ(device(), "gpu-0");
@@ -178,7 +178,7 @@ TEST_F(ClaimReaderTest, WithoutTheRightToReadPodsClaimsOfTemplatesAreReadWhenAsk
   cluster.fail_next(Verb::kGetPod, 1, {Code::kPermissionDenied, "forbidden"});
   for (int i = 0; i < 100; ++i) {
     const std::string pod = fmt::format("pod-{}", i);
-    reader.expect({pod, "ml", pod, {}, true});
+    reader.expect({pod, "ml", pod, {}, 1});
     settle();
   }
   EXPECT_EQ(cluster.count(Verb::kGetPod), 1u);
@@ -186,8 +186,9 @@ TEST_F(ClaimReaderTest, WithoutTheRightToReadPodsClaimsOfTemplatesAreReadWhenAsk
   EXPECT_EQ(reader.late(), 1u);
 
   clock.advance(1min);
-  cluster.put_pod("ml", "p1", {"p1", {"c1"}});
-  reader.expect({"p1", "ml", "p1", {}, true});
+  put("gpu-0", {"p2"});
+  cluster.put_pod("ml", "p2", {"p2", {"c1"}});
+  reader.expect({"p2", "ml", "p2", {}, 1});
   settle();
   EXPECT_EQ(device(), "gpu-0");
   EXPECT_EQ(reader.early(), 1u) << "the right was granted meanwhile";
@@ -195,7 +196,7 @@ TEST_F(ClaimReaderTest, WithoutTheRightToReadPodsClaimsOfTemplatesAreReadWhenAsk
 
 TEST_F(ClaimReaderTest, AnotherPodOfTheSameNameHasOtherClaims) {
   cluster.put_pod("ml", "p1", {"another", {"c1"}});
-  reader.expect({"p1", "ml", "p1", {}, true});
+  reader.expect({"p1", "ml", "p1", {}, 1});
   settle();
   EXPECT_EQ(gets(), 0u);
 }
@@ -217,7 +218,7 @@ TEST_F(ClaimReaderTest, ManyPodsAtOnceDoNotFloodTheApiServer) {
   for (int i = 0; i < 100; ++i) {
     const std::string pod = fmt::format("pod-{}", i);
     cluster.put_pod("ml", pod, {pod, {}});
-    reader.expect({pod, "ml", pod, {}, true});
+    reader.expect({pod, "ml", pod, {}, 1});
   }
   settle();
   EXPECT_EQ(cluster.count(Verb::kGetPod), ClaimReader::kMaxUnderWay);
@@ -246,6 +247,121 @@ TEST_F(ClaimReaderTest, AClaimThatWasAskedForBeforeItsTurnIsReadOnce) {
   settle();
   EXPECT_TRUE(claim && *claim);
   EXPECT_EQ(gets(), ClaimReader::kMaxUnderWay + 1);
+}
+
+TEST_F(ClaimReaderTest, APodThatComesWhileItsClaimIsReadCostsNoOtherGet) {
+  cluster.pause();
+  std::optional<Result<Claim>> claim;
+  begin_reading(claim);
+  settle();
+  expect();
+  settle();
+  EXPECT_EQ(gets(), 1u);
+  cluster.resume();
+  settle();
+  EXPECT_TRUE(claim && *claim);
+  EXPECT_EQ(gets(), 1u);
+}
+
+TEST_F(ClaimReaderTest, APodThatComesAfterItsClaimWasReadCostsNoOtherGet) {
+  EXPECT_EQ(device(), "gpu-0");
+  expect();
+  settle();
+  EXPECT_EQ(gets(), 1u);
+  put("gpu-1", {"p2"});
+  expect({"c1"}, "p2");
+  settle();
+  EXPECT_EQ(gets(), 2u) << "the claim went to another pod";
+  EXPECT_EQ(device(), "gpu-1");
+  EXPECT_EQ(gets(), 2u);
+}
+
+TEST_F(ClaimReaderTest, APodWhoseClaimsOfTemplatesWereReadIsNotRead) {
+  cluster.put_pod("ml", "p1", {"p1", {"c1"}});
+  EXPECT_EQ(device(), "gpu-0");
+  reader.expect({"p1", "ml", "p1", {}, 1});
+  settle();
+  EXPECT_EQ(cluster.count(Verb::kGetPod), 0u);
+  EXPECT_EQ(gets(), 1u);
+}
+
+TEST_F(ClaimReaderTest, TheOtherClaimsOfAPodAreStillReadEarly) {
+  Claim other{.ref = {"ml", "c2", "u2"}, .allocated = true};
+  other.reserved_for = {"p1"};
+  cluster.put_claim(other);
+  cluster.put_pod("ml", "p1", {"p1", {"c1", "c2"}});
+  EXPECT_EQ(device(), "gpu-0");
+  reader.expect({"p1", "ml", "p1", {}, 2});
+  settle();
+  EXPECT_EQ(cluster.count(Verb::kGetPod), 1u);
+  EXPECT_EQ(gets(), 2u);
+  EXPECT_TRUE(run(reader.read({"ml", "c2", "u2"}, clock.now() + 40s)));
+  EXPECT_EQ(gets(), 2u);
+  EXPECT_EQ(reader.early(), 1u);
+}
+
+TEST_F(ClaimReaderTest, AClaimThatCouldNotBeReadIsReadEarly) {
+  cluster.fail_next(Verb::kGetClaim, 1, {Code::kUnavailable, "no route to host"});
+  EXPECT_EQ(device(), "no route to host");
+  expect();
+  settle();
+  EXPECT_EQ(gets(), 2u);
+  EXPECT_EQ(device(), "gpu-0");
+  EXPECT_EQ(gets(), 2u);
+}
+
+TEST_F(ClaimReaderTest, InABurstOfPodsEachClaimIsReadOnce) {
+  constexpr std::size_t kPods = 100;
+  std::vector<std::optional<Result<Claim>>> claims(kPods);
+  for (std::size_t i = 0; i < kPods; ++i) {
+    const std::string number = std::to_string(i);
+    Claim claim{.ref = {"ml", "c" + number, "u" + number}, .allocated = true};
+    claim.reserved_for = {"p" + number};
+    cluster.put_claim(claim);
+  }
+  const auto turn = [&] {
+    core.restart();
+    core.poll_one();
+  };
+  const auto come = [&](std::size_t i) {
+    expect({fmt::format("c{}", i)}, fmt::format("p{}", i));
+    turn();
+  };
+  const auto prepare = [&](std::size_t i) {
+    spawn(core, [](ClaimReader& r, std::size_t n, Instant by, std::optional<Result<Claim>>& into) -> Task<void> {
+      const ClaimRef ref{"ml", fmt::format("c{}", n), fmt::format("u{}", n)};
+      into = co_await r.read(ref, by);
+    }(reader, i, clock.now() + 40s, claims[i]));
+    turn();
+  };
+  for (std::size_t i = 0; i < kPods; ++i) {
+    if (i % 2 == 0) come(i);
+    prepare(i);
+    if (i >= 10 && (i - 10) % 2 == 1) come(i - 10);
+  }
+  settle();
+  for (std::size_t i = kPods - 9; i < kPods; i += 2) come(i);
+  settle();
+  for (const auto& claim : claims) EXPECT_TRUE(claim && *claim);
+  EXPECT_EQ(gets(), kPods);
+}
+
+TEST_F(ClaimReaderTest, TheClaimsThatWereReadAreForgottenWithTheirPodsAndBounded) {
+  EXPECT_EQ(device(), "gpu-0");
+  reader.forget("p1");
+  expect();
+  settle();
+  EXPECT_EQ(gets(), 2u);
+  reader.forget("p1");
+  EXPECT_EQ(device(), "gpu-0");
+  for (std::size_t i = 0; i < ClaimReader::kMaxServed; ++i) {
+    put("gpu-0", {fmt::format("another-{}", i)});
+    EXPECT_EQ(device(), "gpu-0");
+  }
+  const std::size_t before = gets();
+  expect();
+  settle();
+  EXPECT_EQ(gets(), before + 1);
 }
 
 TEST_F(ClaimReaderTest, TheMemoryIsBounded) {

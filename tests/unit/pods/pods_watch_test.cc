@@ -159,9 +159,9 @@ TEST_F(PodsWatchTest, TellsWhichPodsComeWithClaimsAndWhenTheyAreGone) {
   ASSERT_EQ(coming.size(), 2u) << "a pod without claims, a running one and an ending one are not expected";
   EXPECT_EQ(coming[0].uid + " " + coming[0].name_space + "/" + coming[0].name, "uid-3 ml/pod-uid-3");
   EXPECT_THAT(coming[0].claims, ::testing::ElementsAre("shared", "own"));
-  EXPECT_FALSE(coming[0].has_templates);
+  EXPECT_EQ(coming[0].templates, 0u);
   EXPECT_THAT(coming[1].claims, ::testing::IsEmpty());
-  EXPECT_TRUE(coming[1].has_templates);
+  EXPECT_EQ(coming[1].templates, 1u);
   EXPECT_THAT(left, ::testing::ElementsAre("uid-5"));
 
   left.clear();
