@@ -39,10 +39,10 @@ class ApiServer final : public Cluster {
   // Reads pages of 100 claims first, then watches that follow each other. While cardcage-fleet labels claims, reads
   // only those of the node.
   Task<Status> follow_claims(std::function<void(ClaimEvent)> on_event) override;
-  // The first list comes from the server's cache, since all nodes start together after an outage; it may be late, and
-  // the watch brings what it lacks. Drivers that start together share it. Later lists follow a failure and are exact:
-  // pages of 50 slices, or of fewer if these are large. An exact list starts again once if it expires between two
-  // pages.
+  // The first list, and the first after the server has forgotten the watch's version, come from the server's cache,
+  // since all nodes start together after an outage; it may be late, and the watch brings what it lacks. It includes the
+  // writes of the driver. Drivers that start together share it. Other lists follow a failure and are exact: pages of 50
+  // slices, or of fewer if these are large. An exact list starts again once if it expires between two pages.
   Task<Result<SliceList>> list_slices(std::string driver, std::string node_name, Instant deadline) override;
   // Reads the table that kubectl prints, which has no devices: 200 bytes per slice.
   Task<Result<std::vector<PublishedPool>>> list_pools(std::string driver, Instant deadline) override;
@@ -82,7 +82,8 @@ class ApiServer final : public Cluster {
   Task<Result<Slice>> write_slice(MakeCall make, Instant deadline);
   Task<Result<std::string>> list_page(std::string query, SliceList& list, Instant deadline);
   Task<Result<SliceList>> list_pages(std::string selector, Instant deadline);
-  Task<Result<ListedNodePtr>> list_cached(std::string node_name, Instant deadline);
+  Task<Result<ListedNodePtr>> list_cached(std::string node_name, std::string at_least, Instant deadline);
+  std::string newest_write() const;
   Task<Result<ClusterNode>> read_node(std::string node_name, Instant deadline);
   Task<Status> watch_node(std::string node_name, std::string since, std::function<Status(std::string_view)> on_line);
 
@@ -92,10 +93,11 @@ class ApiServer final : public Cluster {
   const std::optional<ClaimLabelling> labelling_;
   LabelledClaims labelled_claims_;
   std::optional<ResourceApi> version_;
-  std::set<std::string> listed_;  // the selectors that have been listed
+  std::set<std::string> listed_;                      // the selectors whose next list is exact
+  std::map<std::string, std::string> newest_writes_;  // versions by driver
   SharedCall<ResourceApi> versions_;
   // By node. The daemon has one.
-  std::map<std::string, SharedCall<ListedNodePtr>> first_lists_;
+  std::map<std::string, std::shared_ptr<SharedCall<ListedNodePtr>>> first_lists_;
   std::map<std::string, SharedCall<ClusterNode>> nodes_;
   std::map<std::string, std::shared_ptr<SliceFeed>> feeds_;
   std::minstd_rand random_{std::random_device{}()};

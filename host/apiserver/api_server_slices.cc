@@ -5,6 +5,7 @@
 #include "host/apiserver/api_server.h"
 #include "host/apiserver/object_name.h"
 #include "host/apiserver/percent_encode.h"
+#include "host/model/resource_version.h"
 
 namespace cardcage {
 namespace {
@@ -20,6 +21,7 @@ constexpr int kMinWatchSeconds = 300, kMaxWatchSeconds = 600;
 constexpr std::chrono::seconds kLongestSilence{130};
 constexpr std::chrono::seconds kWatchGrace{5}, kDiscoverLimit{30};
 constexpr std::size_t kMaxWatchBacklog = std::size_t{8} << 20;
+constexpr std::string_view kAnyVersion = "0";
 
 std::string slices_path(ResourceApi version) {
   return fmt::format("/apis/resource.k8s.io/{}/resourceslices", to_string(version));
@@ -40,6 +42,9 @@ std::string node_selector(std::string_view node_name) {
 
 // The only kInternal of a call: its response exceeds the limit of the call.
 bool is_too_large(const Error& error) { return error.code == Code::kInternal; }
+
+// `write` is empty before the first one.
+bool includes(std::string_view list, std::string_view write) { return write.empty() || is_known(write, list); }
 
 // Uses the letters that Kubernetes uses for generated names: they spell no words.
 std::string random_suffix() {
@@ -170,9 +175,10 @@ Task<Result<SliceList>> ApiServer::list_pages(std::string selector, Instant dead
 }
 
 // Reads the server's cache, which loads neither etcd nor other nodes. The cache ignores page sizes.
-Task<Result<ApiServer::ListedNodePtr>> ApiServer::list_cached(std::string node_name, Instant deadline) {
+Task<Result<ApiServer::ListedNodePtr>> ApiServer::list_cached(std::string node_name, std::string at_least,
+                                                              Instant deadline) {
   SliceList list;
-  const auto end = co_await list_page(node_selector(node_name) + "&resourceVersion=0", list, deadline);
+  const auto end = co_await list_page(node_selector(node_name) + "&resourceVersion=" + at_least, list, deadline);
   if (!end) co_return std::unexpected(end.error());
   const auto listed = std::make_shared<ListedNode>();
   listed->version = std::move(list.resource_version);
@@ -184,14 +190,19 @@ Task<Result<SliceList>> ApiServer::list_slices(std::string driver, std::string n
   if (auto valid = check_names(driver, node_name); !valid) co_return std::unexpected(valid.error());
   const std::string query = selector(driver, node_name);
   if (!listed_.contains(query)) {
-    SharedCall<ListedNodePtr>::Call call = [&] { return list_cached(node_name, deadline); };
-    const auto cached = co_await first_lists_.try_emplace(node_name, core_, clock_, kShared).first->second.get(call);
-    if (cached) {
-      listed_.insert(query);
+    const std::string at_least = newest_write();
+    std::shared_ptr<SharedCall<ListedNodePtr>>& first = first_lists_[node_name];
+    if (!first) first = std::make_shared<SharedCall<ListedNodePtr>>(core_, clock_, kShared);
+    SharedCall<ListedNodePtr>::Call call = [&] { return list_cached(node_name, at_least, deadline); };
+    const std::shared_ptr<SharedCall<ListedNodePtr>> shared = first;  // `first` may change during the call
+    const auto cached = co_await shared->get(std::move(call));
+    // A server that was restored from a backup does not reach the version for a long time.
+    if (cached || (at_least != kAnyVersion && cached.error().code == Code::kUnavailable)) listed_.insert(query);
+    if (cached && includes((*cached)->version, newest_writes_[driver]))
       co_return SliceList{std::move((*cached)->slices[driver]), (*cached)->version};
-    }
-    const bool unreadable = cached.error().code == Code::kInvalidArgument;  // maybe a slice of a foreign driver
-    if (!is_too_large(cached.error()) && !unreadable) co_return std::unexpected(cached.error());
+    // Maybe a slice of a foreign driver is unreadable.
+    const bool exact_may_help = cached || is_too_large(cached.error()) || cached.error().code == Code::kInvalidArgument;
+    if (!exact_may_help) co_return std::unexpected(cached.error());
   }
   auto list = co_await list_pages(query, deadline);
   if (!list && list.error().code == Code::kOutOfRange) list = co_await list_pages(query, deadline);
@@ -212,7 +223,19 @@ Task<Result<Slice>> ApiServer::write_slice(MakeCall make, Instant deadline) {
   const auto body = co_await call(std::move(make), deadline);
   const auto answer = parse_response(body);
   if (!answer) co_return std::unexpected(answer.error());
-  co_return slice_from_json(*answer);
+  auto stored = slice_from_json(*answer);
+  if (stored) {
+    std::string& newest = newest_writes_[stored->driver];
+    if (!is_known(stored->resource_version, newest)) newest = stored->resource_version;
+  }
+  co_return stored;
+}
+
+std::string ApiServer::newest_write() const {
+  std::string newest(kAnyVersion);
+  for (const auto& [driver, version] : newest_writes_)
+    if (is_known(newest, version)) newest = version;
+  return newest;
 }
 
 Task<Result<Slice>> ApiServer::create_slice(Slice slice, Instant deadline) {
@@ -262,6 +285,11 @@ Task<Status> ApiServer::watch_node(std::string node_name, std::string since,
   ApiCall watch = watch_call(*api, node_selector(node_name), since, time);
   auto ended = co_await session_.stream(std::move(watch), time + kWatchGrace, std::move(on_line));
   if (!ended && ended.error().code == Code::kUnimplemented && version_ == *api) version_.reset();
+  // A server that has just started has forgotten the versions of all nodes.
+  if (!ended && ended.error().code == Code::kOutOfRange) {
+    listed_.clear();
+    first_lists_.erase(node_name);
+  }
   co_return ended;
 }
 

@@ -29,10 +29,11 @@ Task<Status> SliceMirror::list() {
   auto list =
       co_await cluster_.list_slices(options_.driver, options_.node_name, clock_.now() + options_.request_timeout);
   if (!list) co_return within(list.error(), "cannot list the slices of driver '{}'", options_.driver);
-  store_.replace(std::move(list->slices));
+  const SliceStore::Change change = store_.replace(std::move(list->slices));
   version_ = std::move(list->resource_version);
   listed_ = true;
   listed_wake_.wake();
+  if (change != SliceStore::Change::kNone) listener_.changed(change);
   co_return Status{};
 }
 

@@ -68,7 +68,8 @@ SlicePublisher::SlicePublisher(asio::io_context& core, Clock& clock, Cluster& cl
                    [this](const Slice& sent, Slice stored) {
                      ++status_.creates;
                      store_response(sent, std::move(stored));
-                   }}),
+                   },
+               .lost_track = [this] { mirror_.invalidate(); }}),
       corrections_(options_.jitter_seed + 2),
       publications_(kPublicationBurst, kPublicationInterval),
       retry_(100ms, 30s, options_.jitter_seed),
@@ -107,8 +108,6 @@ Task<void> SlicePublisher::reconcile() {
       retry_.reset();
       continue;
     }
-    // List again, since only the server knows what it stored. An overloaded server stored nothing.
-    if (done.error().code != Code::kResourceExhausted) mirror_.invalidate();
     own_change_ = own_change_ || own_change;
     co_await clock_.sleep_for(retry_.next());
     schedule_now();
@@ -181,7 +180,7 @@ Task<Status> SlicePublisher::list_if_needed() {
     if (!listed) co_return listed;
     for (const auto& [pool, slices] : mirror_.store().by_pool())
       for (const Slice* slice : slices) learn_gates(*slice, *slice);  // stored counters prove that their gate is on
-    node_uid_.clear();
+    if (wanted_.skip_calls()) node_uid_.clear();
   }
   if (node_uid_.empty()) {
     auto node = co_await cluster_.get_node(options_.node_name, clock_.now() + options_.request_timeout);

@@ -1,12 +1,13 @@
 #include "host/slices/slice_store.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "host/model/resource_version.h"
 
 namespace cardcage {
 
-void SliceStore::replace(std::vector<Slice>&& listed) {
+SliceStore::Change SliceStore::replace(std::vector<Slice>&& listed) {
   std::map<std::string, Slice> old = std::exchange(slices_, {});
   for (Slice& slice : listed) {
     const auto known = old.find(slice.name);
@@ -15,6 +16,8 @@ void SliceStore::replace(std::vector<Slice>&& listed) {
       slice = std::move(known->second);
     slices_.insert_or_assign(slice.name, std::move(slice));
   }
+  const auto is_missing = [this](const auto& known) { return !slices_.contains(known.first); };
+  return std::ranges::any_of(old, is_missing) ? Change::kDeleted : Change::kNone;
 }
 
 SliceStore::Change SliceStore::apply(SliceEvent event) {

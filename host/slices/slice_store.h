@@ -14,8 +14,8 @@ class SliceStore {
  public:
   enum class Change { kNone, kChanged, kDeleted };
 
-  // Takes the response to a list.
-  void replace(std::vector<Slice>&& listed);
+  // Takes the response to a list. Returns kDeleted if it lacks a known slice.
+  Change replace(std::vector<Slice>&& listed);
   Change apply(SliceEvent event);
   // Takes the response to a create or update.
   void put(Slice stored);

@@ -5,6 +5,20 @@
 #include <utility>
 
 namespace cardcage {
+namespace {
+
+// Whether the server certainly did not apply the write.
+bool is_refusal(const Error& error) {
+  switch (error.code) {
+    case Code::kResourceExhausted:
+    case Code::kInvalidArgument:
+    case Code::kPermissionDenied:
+    case Code::kUnauthenticated: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
 
 Task<Status> SliceWriter::execute(SlicePlan plan) {
   Status done = co_await write_all(&SliceWriter::remove, std::move(plan.deletes));
@@ -31,22 +45,28 @@ Task<void> SliceWriter::work_together(Batch& batch, std::size_t workers) {
 Task<void> SliceWriter::work(Batch& batch) {
   while (batch.result && batch.next < batch.slices.size()) {
     const Status done = co_await (this->*batch.write)(std::move(batch.slices[batch.next++]));
-    // A server that was too busy did not apply these calls; the outcome of others is unknown.
-    if (!done && (batch.result || batch.result.error().code == Code::kResourceExhausted)) batch.result = done;
+    if (!done && batch.result) batch.result = done;
   }
 }
 
 Task<Status> SliceWriter::remove(Slice slice) {
   events_.deleting(slice);
   const Status deleted = co_await cluster_.delete_slice(slice, clock_.now() + timeout_);
-  if (!deleted && deleted.error().code == Code::kResourceExhausted) events_.not_deleted(slice);
+  if (!deleted && is_refusal(deleted.error()))
+    events_.not_deleted(slice);
+  else if (!deleted)
+    events_.lost_track();
   co_return deleted;
 }
 
+// If a server that was away has applied the update, its event comes, or a repetition conflicts with it.
 Task<Status> SliceWriter::update(Slice slice) {
   const Slice sent = slice;
   auto stored = co_await cluster_.update_slice(std::move(slice), clock_.now() + timeout_);
-  if (!stored) co_return std::unexpected(std::move(stored).error());
+  if (!stored) {
+    if (!is_refusal(stored.error()) && stored.error().code != Code::kUnavailable) events_.lost_track();
+    co_return std::unexpected(std::move(stored).error());
+  }
   events_.updated(sent, *std::move(stored));
   co_return Status{};
 }
@@ -54,7 +74,10 @@ Task<Status> SliceWriter::update(Slice slice) {
 Task<Status> SliceWriter::create(Slice slice) {
   const Slice sent = slice;
   auto stored = co_await cluster_.create_slice(std::move(slice), clock_.now() + timeout_);
-  if (!stored) co_return std::unexpected(std::move(stored).error());
+  if (!stored) {
+    if (!is_refusal(stored.error())) events_.lost_track();
+    co_return std::unexpected(std::move(stored).error());
+  }
   events_.created(sent, *std::move(stored));
   co_return Status{};
 }

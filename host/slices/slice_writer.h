@@ -14,8 +14,9 @@ namespace cardcage {
 // Called on the core while other writes of the same plan are in progress.
 struct WriteEvents {
   std::function<void(const Slice&)> deleting;     // called before the delete
-  std::function<void(const Slice&)> not_deleted;  // the server was too busy to delete it
+  std::function<void(const Slice&)> not_deleted;  // the server refused to delete it
   std::function<void(const Slice& sent, Slice stored)> updated, created;
+  std::function<void()> lost_track;  // only a list can tell what is stored now
 };
 
 // [core] Must outlive its calls.
@@ -25,8 +26,8 @@ class SliceWriter {
   SliceWriter(Clock& clock, Cluster& cluster, Duration timeout, WriteEvents events)
       : clock_(clock), cluster_(cluster), timeout_(timeout), events_(std::move(events)) {}
 
-  // Deletes, then updates, then creates slices, several at a time. After a failure it starts no other write; the result
-  // is the first failure, kResourceExhausted only if no failed write had an effect.
+  // Deletes, then updates, then creates slices, several at a time. After a failure it starts no other write, and
+  // returns the first failure.
   Task<Status> execute(SlicePlan plan);
 
  private:

@@ -10,6 +10,8 @@ using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
+constexpr std::array<const char*, 3> kThreeDrivers{"d.example.com", "e.example.com", "f.example.com"};
+
 Task<void> watch_into(ApiServer& api, std::string& version, std::vector<SliceEvent>& events,
                       std::optional<Status>& ended) {
   std::function<void(SliceEvent)> take = [&events](SliceEvent event) { events.push_back(std::move(event)); };
@@ -94,23 +96,114 @@ Task<void> start_driver(ApiServer& api, std::string driver, std::vector<SliceEve
 
 TEST_F(ApiServerWatchTest, DriversShareTheirFirstRequestsAndTheWatch) {
   put_slices(2);
-  constexpr std::array<const char*, 3> kDrivers{"d.example.com", "e.example.com", "f.example.com"};
   std::array<std::vector<SliceEvent>, 3> received;
   std::array<std::string, 3> versions;
-  for (std::size_t i = 0; i < kDrivers.size(); ++i)
-    spawn(core, start_driver(*api, kDrivers[i], received[i], versions[i]));
+  for (std::size_t i = 0; i < kThreeDrivers.size(); ++i)
+    spawn(core, start_driver(*api, kThreeDrivers[i], received[i], versions[i]));
   run_until([&] { return server.watches() > 0; });
-  for (const char* driver : kDrivers) {
+  for (const char* driver : kThreeDrivers) {
     Slice made = slice();
     made.driver = driver;
     ASSERT_TRUE(create(made));
   }
   run_until([&] { return std::ranges::all_of(received, [](const auto& seen) { return !seen.empty(); }); });
-  for (std::size_t i = 0; i < kDrivers.size(); ++i) {
+  for (std::size_t i = 0; i < kThreeDrivers.size(); ++i) {
     EXPECT_THAT(received[i], SizeIs(1));
-    EXPECT_EQ(received[i].at(0).slice.driver, kDrivers[i]);
+    EXPECT_EQ(received[i].at(0).slice.driver, kThreeDrivers[i]);
   }
   EXPECT_THAT(server.requests(), SizeIs(7)) << "versions, slices, Node, watch, and a create for each driver";
+}
+
+Task<void> list_into(ApiServer& api, std::string driver, Instant deadline, std::optional<Result<SliceList>>& list) {
+  list = co_await api.list_slices(driver, "n1", deadline);
+}
+
+class ApiServerExpiryTest : public ApiServerWatchTest {
+ protected:
+  using Lists = std::array<std::optional<Result<SliceList>>, kThreeDrivers.size()>;
+
+  // All drivers list at once.
+  void list_all(Lists& lists, Duration limit = 20s) {
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+      lists[i].reset();
+      spawn(core, list_into(*api, kThreeDrivers[i], within_time(limit), lists[i]));
+    }
+    run_until([&] { return std::ranges::all_of(lists, [](const auto& list) { return list.has_value(); }); });
+  }
+  // Each driver has a slice, and the server forgets the version of their watch.
+  void publish_and_expire() {
+    Lists lists;
+    list_all(lists);
+    for (const char* driver : kThreeDrivers) {
+      Slice made = slice();
+      made.driver = driver;
+      const auto stored = create(made);
+      ASSERT_TRUE(stored);
+      newest = stored->resource_version;
+    }
+    server.compact();
+    watch(newest);
+    run_to_the_end();
+    ASSERT_EQ(ended->error().code, Code::kOutOfRange);
+    asked_before = server.requests().size();
+  }
+  std::vector<std::string> targets() {
+    std::vector<std::string> found;
+    const auto requests = server.requests();
+    for (std::size_t i = asked_before; i < requests.size(); ++i) found.push_back(requests[i].target);
+    return found;
+  }
+
+  std::string newest;
+  std::size_t asked_before = 0;
+};
+
+TEST_F(ApiServerExpiryTest, DriversShareAListThatIncludesTheirWrites) {
+  publish_and_expire();
+  Lists lists;
+  list_all(lists);
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    ASSERT_TRUE(*lists[i]);
+    ASSERT_THAT((*lists[i])->slices, SizeIs(1));
+    EXPECT_EQ((*lists[i])->slices[0].driver, kThreeDrivers[i]);
+  }
+  EXPECT_THAT(targets(), ::testing::ElementsAre(HasSubstr("&resourceVersion=" + newest)));
+  list_all(lists);
+  EXPECT_THAT(targets(), SizeIs(4)) << "lists after a failure are exact";
+}
+
+TEST_F(ApiServerExpiryTest, AListThatLacksTheWritesOfADriverIsMadeAgain) {
+  publish_and_expire();
+  Lists lists;
+  list_all(lists);
+  Slice late = slice();
+  const auto stored = create(late);
+  ASSERT_TRUE(stored);
+  ended.reset();
+  server.compact();
+  watch(newest);
+  run_to_the_end();
+  asked_before = server.requests().size();
+  std::optional<Result<SliceList>> first, second;
+  spawn(core, list_into(*api, kThreeDrivers[1], within_time(20s), first));
+  run_until([&] { return first.has_value(); });
+  late.pool.name = "n1/later";
+  ASSERT_TRUE(create(late));
+  spawn(core, list_into(*api, kThreeDrivers[0], within_time(20s), second));
+  run_until([&] { return second.has_value(); });
+  ASSERT_TRUE(*second);
+  EXPECT_THAT((*second)->slices, SizeIs(3));
+}
+
+// An API server whose etcd was restored from a backup refuses versions that it has not reached.
+TEST_F(ApiServerExpiryTest, AServerThatIsBehindForGoodIsListedExactly) {
+  publish_and_expire();
+  server.inject({.status = 504, .target = "resourceVersion=" + newest, .times = 1'000'000});
+  Lists lists;
+  list_all(lists, 300ms);
+  for (const auto& list : lists) EXPECT_FALSE(*list);
+  list_all(lists);
+  for (const auto& list : lists) EXPECT_TRUE(*list);
 }
 
 TEST_F(ApiServerWatchTest, ABookmarkOnlyAdvancesTheVersion) {
