@@ -43,7 +43,7 @@ json::array status_nodes(const ComputeDomain& domain, const std::vector<ComputeD
     const auto found = kept.find(node.name);
     list.push_back(json::object{{"name", node.name},
                                 {"cliqueID", node.clique},
-                                {"ipAddress", ""},  // nodes reach each other as their own configuration says
+                                {"ipAddress", node.address},
                                 {"index", found != kept.end() ? found->second : take_free(taken)},
                                 {"status", node.ready ? "Ready" : "NotReady"}});
   }

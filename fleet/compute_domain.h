@@ -31,7 +31,8 @@ Result<ComputeDomain> compute_domain_from_json(const json::object& object);
 // A node on which a claim of the domain has a channel.
 struct ComputeDomainNode {
   std::string name, clique;
-  bool ready = false;  // its channel has no taint that keeps claims away
+  std::string address;  // its InternalIP; empty if the API server does not know the node
+  bool ready = false;   // its channel has no taint that keeps claims away
 };
 
 // The ResourceClaimTemplate for workloads of the domain.

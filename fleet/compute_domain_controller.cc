@@ -22,8 +22,7 @@ class DomainSink final : public ObjectSink {
   DomainSink(ComputeDomainStore& store, Kind kind, Wakeup& changed) : store_(store), kind_(kind), changed_(changed) {}
   std::string key(const json::object& object) const override { return key_of(object); }
   void put(const json::object& object) override {
-    store_.put(kind_, object);
-    changed_.wake();
+    if (store_.put(kind_, object)) changed_.wake();
   }
   void remove(const json::object& object) override {
     store_.remove(kind_, key(object));
@@ -54,7 +53,8 @@ std::vector<WatchedKind> watched_kinds() {
            .paths = paths_of("resourceclaimtemplates"),
            .selector = labelled},
           {.what = "ResourceClaims of ComputeDomains", .paths = paths_of("resourceclaims"), .selector = labelled},
-          {.what = "ResourceSlices of ComputeDomains", .paths = paths_of("resourceslices"), .selector = driver}};
+          {.what = "ResourceSlices of ComputeDomains", .paths = paths_of("resourceslices"), .selector = driver},
+          {.what = "Nodes", .paths = {"/api/v1/nodes"}}};
 }
 
 std::string path_of(const ComputeDomain& domain) {
@@ -92,7 +92,8 @@ bool ComputeDomainController::listed() const {
 
 Task<void> ComputeDomainController::run() {
   using namespace asio::experimental::awaitable_operators;
-  co_await (watches_[0]->run() && watches_[1]->run() && watches_[2]->run() && watches_[3]->run() && reconcile());
+  co_await (watches_[0]->run() && watches_[1]->run() && watches_[2]->run() && watches_[3]->run() &&
+            watches_[4]->run() && reconcile());
 }
 
 Task<void> ComputeDomainController::reconcile() {

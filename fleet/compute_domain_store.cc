@@ -30,7 +30,7 @@ bool keeps_claims_away(const json::object& device) {
 }
 
 ComputeDomainNode channel_node(const json::object& spec) {
-  ComputeDomainNode node{.name = std::string(text_at(spec, "nodeName")), .clique = {}, .ready = false};
+  ComputeDomainNode node{.name = std::string(text_at(spec, "nodeName")), .clique = {}, .address = {}, .ready = false};
   for (const json::value& item : array_at(spec, "devices")) {
     const json::object& device = as_object(item);
     const json::object& attributes = object_at(device, "attributes");
@@ -41,6 +41,16 @@ ComputeDomainNode channel_node(const json::object& spec) {
   return node;
 }
 
+// The address that other nodes use. The first one, if the node has two families of addresses.
+std::string internal_address(const json::object& node) {
+  for (const json::value& item : array_at(object_at(node, "status"), "addresses"))
+    if (text_at(as_object(item), "type") == "InternalIP") return std::string(text_at(as_object(item), "address"));
+  return {};
+}
+
+// The key of a Node, as key_of() makes it of the object: it has no namespace.
+std::string key_of_node(const std::string& name) { return "/" + name; }
+
 template <class Objects>
 void keep_only(Objects& objects, const std::unordered_set<std::string>& keys) {
   std::erase_if(objects, [&](const auto& entry) { return !keys.contains(entry.first); });
@@ -48,35 +58,19 @@ void keep_only(Objects& objects, const std::unordered_set<std::string>& keys) {
 
 }  // namespace
 
-void ComputeDomainStore::put(Kind kind, const json::object& object) {
+bool ComputeDomainStore::put(Kind kind, const json::object& object) {
   const std::string key = key_of(object);
   switch (kind) {
-    case Kind::kDomain: put_domain(key, object); return;
-    case Kind::kTemplate:
-      if (const std::string uid = label_of(object); uid.empty())
-        templates_.erase(key);
-      else
-        templates_[key] = {uid, !text_at(object_at(object, "metadata"), "deletionTimestamp").empty()};
-      return;
-    case Kind::kClaim: {
-      Claim claim{.domain_uid = label_of(object), .pools = {}};
-      const json::object& allocation = object_at(object_at(object, "status"), "allocation");
-      for (const json::value& result : array_at(object_at(allocation, "devices"), "results"))
-        if (text_at(as_object(result), "driver") == kComputeDomainDriver)
-          claim.pools.emplace(text_at(as_object(result), "pool"));
-      if (claim.domain_uid.empty() || claim.pools.empty())
-        claims_.erase(key);
-      else
-        claims_[key] = std::move(claim);
-      return;
-    }
-    case Kind::kSlice: {
-      const json::object& spec = object_at(object, "spec");
-      if (text_at(spec, "driver") == kComputeDomainDriver)
+    case Kind::kDomain: put_domain(key, object); return true;
+    case Kind::kTemplate: put_template(key, object); return true;
+    case Kind::kClaim: put_claim(key, object); return true;
+    case Kind::kSlice:
+      if (const json::object& spec = object_at(object, "spec"); text_at(spec, "driver") == kComputeDomainDriver)
         slices_[key] = {std::string(text_at(object_at(spec, "pool"), "name")), channel_node(spec)};
-      return;
-    }
+      return true;
+    case Kind::kNode: return put_node(key, object);
   }
+  return false;
 }
 
 void ComputeDomainStore::put_domain(const std::string& key, const json::object& object) {
@@ -89,12 +83,40 @@ void ComputeDomainStore::put_domain(const std::string& key, const json::object& 
                 {{"error", read.error().message}});
 }
 
+void ComputeDomainStore::put_template(const std::string& key, const json::object& object) {
+  if (const std::string uid = label_of(object); uid.empty())
+    templates_.erase(key);
+  else
+    templates_[key] = {uid, !text_at(object_at(object, "metadata"), "deletionTimestamp").empty()};
+}
+
+void ComputeDomainStore::put_claim(const std::string& key, const json::object& object) {
+  Claim claim{.domain_uid = label_of(object), .pools = {}};
+  const json::object& allocation = object_at(object_at(object, "status"), "allocation");
+  for (const json::value& result : array_at(object_at(allocation, "devices"), "results"))
+    if (text_at(as_object(result), "driver") == kComputeDomainDriver)
+      claim.pools.emplace(text_at(as_object(result), "pool"));
+  if (claim.domain_uid.empty() || claim.pools.empty())
+    claims_.erase(key);
+  else
+    claims_[key] = std::move(claim);
+}
+
+bool ComputeDomainStore::put_node(const std::string& key, const json::object& object) {
+  std::string address = internal_address(object);
+  std::string& known = addresses_[key];
+  if (known == address) return false;
+  known = std::move(address);
+  return true;
+}
+
 void ComputeDomainStore::remove(Kind kind, const std::string& key) {
   switch (kind) {
     case Kind::kDomain: domains_.erase(key); return;
     case Kind::kTemplate: templates_.erase(key); return;
     case Kind::kClaim: claims_.erase(key); return;
     case Kind::kSlice: slices_.erase(key); return;
+    case Kind::kNode: addresses_.erase(key); return;
   }
 }
 
@@ -104,6 +126,7 @@ void ComputeDomainStore::keep(Kind kind, const std::unordered_set<std::string>& 
     case Kind::kTemplate: keep_only(templates_, keys); return;
     case Kind::kClaim: keep_only(claims_, keys); return;
     case Kind::kSlice: keep_only(slices_, keys); return;
+    case Kind::kNode: keep_only(addresses_, keys); return;
   }
 }
 
@@ -129,13 +152,17 @@ std::vector<ComputeDomainNode> ComputeDomainStore::nodes_of(const ComputeDomain&
     if (claim.domain_uid == domain.uid) pools.insert(claim.pools.begin(), claim.pools.end());
   std::map<std::string, ComputeDomainNode> nodes;
   // A node whose driver publishes nothing now is listed by its pool, which has its name.
-  for (const std::string& pool : pools) nodes[pool] = {.name = pool, .clique = {}, .ready = false};
+  for (const std::string& pool : pools) nodes[pool] = {.name = pool, .clique = {}, .address = {}, .ready = false};
   for (const auto& [key, slice] : slices_) {
     const auto& [pool, node] = slice;
     if (pools.contains(pool) && !node.name.empty()) nodes[pool] = node;
   }
   std::vector<ComputeDomainNode> list;
-  for (auto& [pool, node] : nodes) list.push_back(std::move(node));
+  for (auto& [pool, node] : nodes) {
+    if (const auto known = addresses_.find(key_of_node(node.name)); known != addresses_.end())
+      node.address = known->second;
+    list.push_back(std::move(node));
+  }
   std::ranges::sort(list, {}, &ComputeDomainNode::name);
   return list;
 }

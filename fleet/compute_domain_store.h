@@ -26,11 +26,12 @@ enum class ComputeDomainStep : std::uint8_t {
 class ComputeDomainStore {
  public:
   // The kinds of objects that it gets: ComputeDomains, the ResourceClaimTemplates and ResourceClaims with their label,
-  // and the ResourceSlices of their driver.
-  enum class Kind : std::uint8_t { kDomain, kTemplate, kClaim, kSlice };
+  // the ResourceSlices of their driver, and Nodes.
+  enum class Kind : std::uint8_t { kDomain, kTemplate, kClaim, kSlice, kNode };
 
-  // Objects that cannot be read are ignored. Keys are those of key_of().
-  void put(Kind kind, const json::object& object);
+  // Objects that cannot be read are ignored. Keys are those of key_of(). Returns false if no domain needs a change
+  // because of it: kubelets update their Nodes all the time.
+  bool put(Kind kind, const json::object& object);
   void remove(Kind kind, const std::string& key);
   // Forgets the objects of the kind that a complete list does not name.
   void keep(Kind kind, const std::unordered_set<std::string>& keys);
@@ -53,6 +54,9 @@ class ComputeDomainStore {
     std::set<std::string> pools;  // those of its channels
   };
   void put_domain(const std::string& key, const json::object& object);
+  void put_template(const std::string& key, const json::object& object);
+  void put_claim(const std::string& key, const json::object& object);
+  bool put_node(const std::string& name, const json::object& object);
   // The template of the domain; null if there is none, or one of another domain.
   const Template* template_of(const ComputeDomain& domain) const;
 
@@ -61,6 +65,7 @@ class ComputeDomainStore {
   std::map<std::string, Claim> claims_;
   // The channels of a node by the name of its slice. A pool has the node's name.
   std::map<std::string, std::pair<std::string, ComputeDomainNode>> slices_;
+  std::map<std::string, std::string> addresses_;  // by the key of the Node
 };
 
 }  // namespace cardcage

@@ -50,6 +50,7 @@ def test_compute_domains():
     assert {name: found for name, found in verbs.items() if found != {"list", "watch"}} == {
         "resource.nvidia.com/computedomains": {"list", "watch", "update"}, "resource.nvidia.com/computedomains/status": {"update"},
         "resource.k8s.io/resourceclaimtemplates": {"list", "watch", "create", "delete"}}
+    assert verbs["/nodes"] == {"list", "watch"}, "for the addresses in the status of domains"
 
 
 def test_the_pod_is_confined():

@@ -9,7 +9,7 @@ import pytest
 from changed_release import wait_released
 from daemon import build_folder
 from mock import claim, request, sees, use
-from node import NODE
+from node import NODE, NODE_ADDRESS
 from resources import wait_allocatable
 from scene import container, pod
 from waiting import until
@@ -113,7 +113,7 @@ def test_a_pod_of_the_template(scene, domain):
     scene.wait_running("worker", seconds=60)
     assert channels(scene, "worker") == {CHANNEL: "236:0"}
     until(lambda: status(scene) == {"status": "Ready", "nodes": [
-        {"name": NODE, "cliqueID": CLIQUE, "ipAddress": "", "index": 0, "status": "Ready"}]}, "the domain lists the node", 60)
+        {"name": NODE, "cliqueID": CLIQUE, "ipAddress": NODE_ADDRESS, "index": 0, "status": "Ready"}]}, "the domain lists the node", 60)
     scene.delete("pods", "worker")
     scene.wait_gone("pods", "worker")
     until(lambda: "nodes" not in status(scene), "the domain has no node any more", 60)

@@ -21,7 +21,7 @@ using ::testing::IsEmpty;
 
 constexpr const char *kDomainPath = "namespaces/ns/computedomains",
                      *kTemplatePath = "namespaces/ns/resourceclaimtemplates",
-                     *kClaimPath = "namespaces/ns/resourceclaims", *kSlicePath = "resourceslices",
+                     *kClaimPath = "namespaces/ns/resourceclaims", *kSlicePath = "resourceslices", *kNodePath = "nodes",
                      *kDomainName = "my-compute-domain", *kTemplateName = "imex-channel-0";
 
 class ComputeDomainControllerTest : public CoreFixture {
@@ -68,7 +68,8 @@ class ComputeDomainControllerTest : public CoreFixture {
     std::vector<std::string> lines;
     const auto stored = server.get(kDomainPath, kDomainName);
     for (const json::value& node : array_at(object_at(stored.value(), "status"), "nodes"))
-      lines.push_back(fmt::format("{} {}", text_at(as_object(node), "name"), text_at(as_object(node), "status")));
+      lines.push_back(fmt::format("{} {} {}", text_at(as_object(node), "name"), text_at(as_object(node), "ipAddress"),
+                                  text_at(as_object(node), "status")));
     return lines;
   }
 
@@ -120,22 +121,25 @@ TEST_F(ComputeDomainControllerTest, KeepsTheNodesAndTheirReadiness) {
   start();
   ASSERT_TRUE(until([&] { return server.get(kTemplatePath, kTemplateName).has_value(); }));
   for (const char* node : {"n1", "n2"}) {
+    server.put(kNodePath, node_object(node, std::string("10.0.0.") + node[1]));
     server.put(kSlicePath, channel_slice_object(node, "c.7"));
     server.put(kClaimPath, channel_claim_object(node, node));
   }
   ASSERT_TRUE(is_ready());
-  EXPECT_THAT(nodes(), ElementsAre("n1 Ready", "n2 Ready"));
+  EXPECT_TRUE(until([&] { return nodes() == std::vector<std::string>{"n1 10.0.0.1 Ready", "n2 10.0.0.2 Ready"}; }));
   server.put(
       kSlicePath,
       channel_slice_object(
           "n2", "c.7", R"([{"key":"compute-domain.nvidia.com/imex","value":"UNAVAILABLE","effect":"NoSchedule"}])"));
   EXPECT_TRUE(until([&] { return status() == "NotReady"; }));
-  EXPECT_THAT(nodes(), ElementsAre("n1 Ready", "n2 NotReady"));
+  EXPECT_THAT(nodes(), ElementsAre("n1 10.0.0.1 Ready", "n2 10.0.0.2 NotReady"));
   server.put(kSlicePath, channel_slice_object("n2", "c.7"));
   EXPECT_TRUE(is_ready());
   server.remove(kClaimPath, "n1");
   EXPECT_TRUE(until([&] { return status() == "NotReady"; })) << "it wants two nodes";
-  EXPECT_THAT(nodes(), ElementsAre("n2 Ready"));
+  EXPECT_THAT(nodes(), ElementsAre("n2 10.0.0.2 Ready"));
+  server.put(kNodePath, node_object("n2", "10.0.1.2"));
+  EXPECT_TRUE(until([&] { return nodes() == std::vector<std::string>{"n2 10.0.1.2 Ready"}; })) << "it has moved";
 }
 
 TEST_F(ComputeDomainControllerTest, ATemplateOfSomebodyElseKeepsTheDomainFromBeingReady) {

@@ -41,4 +41,14 @@ inline boost::json::object channel_slice_object(const std::string& node, const s
       node, clique, taints));
 }
 
+// A node as its kubelet writes it. Each update has another `heartbeat`.
+inline boost::json::object node_object(const std::string& name, const std::string& address,
+                                       const std::string& heartbeat = "2027-01-15T08:00:00Z") {
+  return object_of(fmt::format(
+      R"({{"metadata":{{"name":"{0}"}},"status":{{"addresses":[{{"type":"Hostname","address":"{0}"}},
+          {{"type":"InternalIP","address":"{1}"}},{{"type":"InternalIP","address":"fd00::1"}}],
+          "conditions":[{{"type":"Ready","status":"True","lastHeartbeatTime":"{2}"}}]}}}})",
+      name, address, heartbeat));
+}
+
 }  // namespace cardcage

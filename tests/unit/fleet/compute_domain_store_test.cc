@@ -40,7 +40,6 @@ class ComputeDomainStoreTest : public ::testing::Test {
     const json::object wanted = store.wanted_status(domain());
     for (const json::value& item : array_at(wanted, "nodes")) {
       const json::object& node = item.as_object();
-      EXPECT_EQ(text_at(node, "ipAddress"), "");
       lines.push_back(fmt::format("{} {} {} {}", text_at(node, "name"), text_at(node, "cliqueID"),
                                   int_at(node, "index"), text_at(node, "status")));
     }
@@ -115,6 +114,40 @@ TEST_F(ComputeDomainStoreTest, TheStatusListsTheNodesOfItsClaims) {
   EXPECT_THAT(nodes(), ElementsAre("n2 c.7 1 Ready")) << "it keeps its index";
 }
 
+TEST_F(ComputeDomainStoreTest, ANodeWithTwoClaimsOfADomainIsListedOnce) {
+  put_template();
+  store.put(Kind::kSlice, channel_slice_object("n1", "c.7"));
+  store.put(Kind::kClaim, channel_claim_object("a", "n1"));
+  store.put(Kind::kClaim, channel_claim_object("b", "n1"));
+  put_domain(kFinalizer);
+  EXPECT_THAT(nodes(), ElementsAre("n1 c.7 0 Ready"));
+  store.remove(Kind::kClaim, "ns/a");
+  EXPECT_THAT(nodes(), ElementsAre("n1 c.7 0 Ready")) << "the other claim still holds the channel";
+}
+
+TEST_F(ComputeDomainStoreTest, TheStatusHasTheInternalAddressOfEachNode) {
+  const auto addresses = [&] {
+    std::vector<std::string> all;
+    const json::object wanted = store.wanted_status(domain());
+    for (const json::value& node : array_at(wanted, "nodes")) all.emplace_back(text_at(node.as_object(), "ipAddress"));
+    return all;
+  };
+  put_domain(kFinalizer);
+  store.put(Kind::kSlice, channel_slice_object("n1", "c.7"));
+  for (const char* node : {"n1", "n2"}) store.put(Kind::kClaim, channel_claim_object(node, node));
+  EXPECT_THAT(addresses(), ElementsAre("", "")) << "the field is required, so it is there from the beginning";
+  EXPECT_TRUE(store.put(Kind::kNode, node_object("n1", "10.0.0.1")));
+  EXPECT_TRUE(store.put(Kind::kNode, node_object("n2", "10.0.0.2")));
+  EXPECT_THAT(addresses(), ElementsAre("10.0.0.1", "10.0.0.2")) << "also of a node without a slice now";
+  EXPECT_FALSE(store.put(Kind::kNode, node_object("n1", "10.0.0.1", "2027-01-15T08:05:00Z")))
+      << "a heartbeat changes no domain";
+  EXPECT_TRUE(store.put(Kind::kNode, node_object("n1", "10.0.0.9")));
+  store.remove(Kind::kNode, "/n2");
+  EXPECT_THAT(addresses(), ElementsAre("10.0.0.9", ""));
+  store.keep(Kind::kNode, {});
+  EXPECT_THAT(addresses(), ElementsAre("", ""));
+}
+
 TEST_F(ComputeDomainStoreTest, ANodeKeepsItsIndexAndANewOneGetsAFreeOne) {
   put_template();
   for (const char* node : {"n2", "n4"}) {
@@ -181,6 +214,16 @@ TEST_F(ComputeDomainStoreTest, TheTemplateRequestsAChannelForTheDomain) {
         "config":[{"requests":["channel"],"opaque":{"driver":"compute-domain.nvidia.com","parameters":{
           "apiVersion":"resource.nvidia.com/v1beta1","kind":"ComputeDomainChannelConfig","domainID":"uid-a",
           "allocationMode":"Single"}}}]}}}})"));
+}
+
+// As NVIDIA's controller does in host-managed mode.
+TEST_F(ComputeDomainStoreTest, ADomainWithAllChannelsGetsTheTemplateForOne) {
+  put_domain(kFinalizer);
+  const json::object single = claim_template_json(domain());
+  json::object object = domain_object(kFinalizer);
+  object["spec"].at("channel").as_object()["allocationMode"] = "All";
+  store.put(Kind::kDomain, object);
+  EXPECT_EQ(claim_template_json(domain()), single);
 }
 
 TEST_F(ComputeDomainStoreTest, TheFinalizerOfOthersStays) {
