@@ -85,13 +85,15 @@ class ImexModule : public HardwareFixture {
     })) << "nothing about the channel";
     return last;
   }
-  void drop_channel_major() {
+  // Replaces the line of /proc/devices with the number of the channels.
+  void set_channel_line(const char* line) {
     const fs::path devices = gpus->procfs() / "devices";
     std::string text = read_file(devices, 10'000).value();
     constexpr const char* kLine = "236 nvidia-caps-imex-channels\n";
-    text.erase(text.find(kLine), std::strlen(kLine));
+    text.replace(text.find(kLine), std::strlen(kLine), line);
     std::ofstream(devices) << text;
   }
+  void drop_channel_major() { set_channel_line(""); }
 
   std::unique_ptr<FakeGpus> gpus;
   bool may_ask = true;  // the configuration allows nvidia-imex-ctl
@@ -153,6 +155,16 @@ TEST_P(ImexModule, AClaimGetsTheNodeOfTheChannel) {
   EXPECT_EQ(channel.device_nodes.front().file_mode, 0666u);
   EXPECT_FALSE(fs::exists(gpus->devfs() / "nvidia-caps-imex-channels")) << "the node needs none of its own";
   EXPECT_TRUE(unprepare(wanted));
+}
+
+TEST_P(ImexModule, AClaimGetsTheNumberThatTheKernelModuleHasNow) {
+  lay_out();
+  ASSERT_TRUE(start_imex());
+  set_channel_line("241 nvidia-caps-imex-channels\n");  // it was loaded again
+  ModuleClaim wanted = channel_claim();
+  const auto edits = prepare(wanted);
+  ASSERT_TRUE(edits) << edits.error().message;
+  EXPECT_THAT(nodes_of(edits->allocations.front()), ElementsAre("c 241:0 /dev/nvidia-caps-imex-channels/channel0"));
 }
 
 TEST_P(ImexModule, ModeAllMeansTheSameChannel) {
