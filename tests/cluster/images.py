@@ -115,6 +115,12 @@ def load_busybox() -> None:
     load(archive(PAUSE_IMAGE, Layer().file("/bin/busybox", BUSYBOX), ["/bin/busybox", "sleep", "2147483647"]))
 
 
+def load_ubuntu() -> None:
+    """Loads busybox under the name in NVIDIA's examples, which call bash."""
+    bash = b'#!/usr/bin/busybox sh\nexec /usr/bin/busybox sh "$@"\n'
+    load(archive("docker.io/library/ubuntu:22.04", busybox("/usr/bin").file("/usr/bin/bash", bash), ["/bin/sh"]))
+
+
 def load_debian(image: Path) -> None:
     """Loads the part of Debian that examples/ need: its C library, which the daemon's image has, and a shell."""
     load(variant(image, "debian:12", busybox("/usr/bin")))

@@ -1,13 +1,18 @@
 """IMEX channels and ComputeDomains (docs/nvidia.md, "Multi-node NVLink") on a node whose driver and IMEX daemon are simulated (sim/nvml)."""
 
+import os
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from changed_release import wait_released
 from daemon import build_folder
+from images import load_ubuntu
+from kubectl import kubectl
 from mock import claim, request, sees, use
 from node import NODE, NODE_ADDRESS
 from resources import wait_allocatable
@@ -65,12 +70,22 @@ def domain_path(scene, name: str = "") -> str:
 
 
 @pytest.fixture
-def domain(scene, channel) -> Iterator[str]:
-    """The UID of a ComputeDomain as NVIDIA's documentation has it. It goes with its template."""
-    def served() -> bool:
-        return scene.api.request("GET", domain_path(scene))[0] == 200
+def served(scene, channel) -> None:
+    until(lambda: scene.api.request("GET", domain_path(scene))[0] == 200, "the API server serves ComputeDomains", 30)
 
-    until(served, "the API server serves ComputeDomains", 30)
+
+@pytest.fixture
+def manifests() -> Path:
+    """Those of NVIDIA's DRA driver, as released (programs/nvidia-manifests)."""
+    folder = os.environ.get("CARDCAGE_CLUSTER_MANIFESTS")
+    if not folder:
+        pytest.skip("the module proxy did not deliver the manifests of NVIDIA's DRA driver")
+    return Path(folder)
+
+
+@pytest.fixture
+def domain(scene, served) -> Iterator[str]:
+    """The UID of a ComputeDomain as NVIDIA's documentation has it. It goes with its template."""
     scene.apply({"apiVersion": "resource.nvidia.com/v1beta1", "kind": "ComputeDomain", "metadata": {"name": "my-compute-domain"},
                  "spec": {"numNodes": 0, "channel": {"resourceClaimTemplate": {"name": "imex-channel-0"}}}})
     until(lambda: status(scene).get("status") == "Ready", "the domain is ready", 60)
@@ -80,9 +95,14 @@ def domain(scene, channel) -> Iterator[str]:
     assert scene.get("resourceclaimtemplates", "imex-channel-0") is None
 
 
-def status(scene) -> dict:
-    found = scene.api.get(domain_path(scene, "my-compute-domain"))
+def status(scene, name: str = "my-compute-domain") -> dict:
+    found = scene.api.get(domain_path(scene, name))
     return found.get("status", {}) if found else {}
+
+
+def ready_on_node() -> dict:
+    """The status of a domain with a channel on the node."""
+    return {"status": "Ready", "nodes": [{"name": NODE, "cliqueID": CLIQUE, "ipAddress": NODE_ADDRESS, "index": 0, "status": "Ready"}]}
 
 
 def channel_claim(name: str, uid: str) -> dict:
@@ -112,8 +132,8 @@ def test_a_pod_of_the_template(scene, domain):
     scene.apply(user("worker", template="imex-channel-0"))
     scene.wait_running("worker", seconds=60)
     assert channels(scene, "worker") == {CHANNEL: "236:0"}
-    until(lambda: status(scene) == {"status": "Ready", "nodes": [
-        {"name": NODE, "cliqueID": CLIQUE, "ipAddress": NODE_ADDRESS, "index": 0, "status": "Ready"}]}, "the domain lists the node", 60)
+    assert not (ROOT / "dev/nvidia-caps-imex-channels").exists(), "the node itself needs no device node"
+    until(lambda: status(scene) == ready_on_node(), "the domain lists the node", 60)
     scene.delete("pods", "worker")
     scene.wait_gone("pods", "worker")
     until(lambda: "nodes" not in status(scene), "the domain has no node any more", 60)
@@ -126,6 +146,77 @@ def test_two_pods_of_one_domain_and_one_of_none(scene, domain):
     assert channels(scene, "stranger") == {}
     scene.delete("pods", "first", "second")
     scene.wait_gone("pods", "first", "second")
+
+
+def test_a_node_gives_its_channel_to_one_claim(scene, domain):
+    scene.apply(user("first", template="imex-channel-0"))
+    scene.wait_running("first", seconds=60)
+    scene.apply(user("second", template="imex-channel-0"))
+    until(lambda: any("cannot allocate all claims" in text for text in scene.events("FailedScheduling", "second")), "the second claim waits", 60)
+    scene.delete("pods", "first")
+    scene.wait_gone("pods", "first")
+    scene.wait_running("second", seconds=120)
+    assert channels(scene, "second") == {CHANNEL: "236:0"}
+    scene.delete("pods", "second")
+    scene.wait_gone("pods", "second")
+
+
+def test_the_daemon_is_lost_during_a_pod_and_returns(scene, daemon, domain):
+    """The pod keeps its channel meanwhile, since the daemon recovers by itself."""
+    def taints() -> list[tuple]:
+        [device] = daemon.devices(DRIVER)
+        return [(taint["key"], taint["value"], taint["effect"]) for taint in device.get("taints", [])]
+
+    scene.apply(user("worker", template="imex-channel-0"))
+    scene.wait_running("worker", seconds=60)
+    scene.wait_health("worker", "Healthy", 60)
+    until(lambda: status(scene) == ready_on_node(), "the domain lists the node", 60)
+    fake("end-imex")
+    try:
+        scene.wait_health("worker", "Unhealthy", 120)
+        until(lambda: taints() == [("compute-domain.nvidia.com/imex", "UNAVAILABLE", "NoSchedule")], "the channel has a taint", 60)
+        until(lambda: [status(scene)["status"], status(scene)["nodes"][0]["status"]] == ["NotReady", "NotReady"], "the domain is not ready", 60)
+        assert channels(scene, "worker") == {CHANNEL: "236:0"}
+    finally:
+        fake("imex", "READY")
+    scene.wait_health("worker", "Healthy", 120)
+    until(lambda: taints() == [] and status(scene) == ready_on_node(), "the domain is ready again", 60)
+    scene.delete("pods", "worker")
+    scene.wait_gone("pods", "worker")
+
+
+@pytest.mark.parametrize("file", ["channel-injection.yaml", "channel-injection-all.yaml"])
+def test_examples_of_nvidia_run_unchanged(scene, served, manifests, file):
+    """With allocationMode All, too, a container gets channel 0, as with NVIDIA's driver where nodes run their own daemon."""
+    load_ubuntu()
+    domain, pod, *more = yaml.safe_load_all((manifests / file).read_text())
+    assert [domain["kind"], pod["kind"], more] == ["ComputeDomain", "Pod", []]
+    name = domain["metadata"]["name"]
+    kubectl("apply", f"--namespace={scene.namespace}", "-f", str(manifests / file))
+    scene.wait_running(pod["metadata"]["name"], seconds=120)
+    scene.wait_log(pod["metadata"]["name"], r"^crw-rw-rw- .* 236, +0 .* channel0$")
+    assert re.findall("channel[0-9]+", scene.logs(pod["metadata"]["name"])) == ["channel0"]
+    until(lambda: status(scene, name) == ready_on_node(), "the domain lists the node", 60)
+    kubectl("delete", f"--namespace={scene.namespace}", "-f", str(manifests / file), seconds=120)
+    assert scene.get("resourceclaimtemplates", domain["spec"]["channel"]["resourceClaimTemplate"]["name"]) is None
+
+
+def test_the_kind_is_that_of_nvidia(scene, served, manifests):
+    """Fields, defaults and limits; texts and columns of kubectl may differ."""
+    def schema(versions: list[dict]) -> dict:
+        return {version["name"]: without_texts(version["schema"]) for version in versions if version["served"]}
+
+    def without_texts(value):
+        if isinstance(value, list):
+            return sorted((without_texts(item) for item in value), key=str)
+        if isinstance(value, dict):
+            return {key: without_texts(item) for key, item in value.items() if key != "description"}
+        return value
+
+    theirs = yaml.safe_load((manifests / "resource.nvidia.com_computedomains.yaml").read_text())
+    ours = scene.api.get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/computedomains.resource.nvidia.com")
+    assert schema(ours["spec"]["versions"]) == schema(theirs["spec"]["versions"])
+    assert ours["spec"]["names"] == theirs["spec"]["names"] and ours["spec"]["scope"] == theirs["spec"]["scope"]
 
 
 def test_a_pod_waits_for_the_daemon(scene, domain):
