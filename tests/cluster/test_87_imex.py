@@ -228,7 +228,7 @@ def test_a_pod_waits_for_the_daemon(scene, domain):
               "the pod waits for the daemon, or for a node without the taint", 120)
     finally:
         fake("imex", "READY")
-    scene.wait_running("worker", seconds=120)
+    scene.wait_running("worker", seconds=180)  # a kubelet tries again after 60 to 90 s
     assert channels(scene, "worker") == {CHANNEL: "236:0"}
     scene.delete("pods", "worker")
     scene.wait_gone("pods", "worker")
