@@ -32,22 +32,7 @@ Instance::Instance(std::string name, LoadedModule module, ModuleIdentity identit
       labels_(name_),
       catalogue_(name_) {}
 
-Result<ModuleReply> Instance::execute(CallContext& context, const ModuleCall& call) {
-  if (claim_of(call) != nullptr)
-    context.on_progress(
-        [this, number = context.number()](Progress progress) { services_.note_progress(number, std::move(progress)); });
-  return std::visit(
-      [&](const auto& one) -> Result<ModuleReply> {
-        auto result = run(context, one);
-        if (!result) return std::unexpected(std::move(result.error()));
-        if constexpr (std::is_void_v<typename std::remove_cvref_t<decltype(one)>::Reply>)
-          return ModuleReply();
-        else
-          return ModuleReply(std::move(*result));
-      },
-      call);
-}
-
+template <>
 Status Instance::run(CallContext& context, const StartCall& call) {
   const cage_module& table = functions_.table();
   const ValuesView options(call.options, name_);
@@ -69,11 +54,13 @@ Status Instance::run(CallContext& context, const StartCall& call) {
   return status;
 }
 
+template <>
 Status Instance::run(CallContext& context, const ConfigureCall& call) {
   const ValuesView options(call.options, name_);
   return functions_.call_family(context, &cage_configure::configure, options.table());
 }
 
+template <>
 Result<SnapshotPtr> Instance::run(CallContext& context, const DiscoverCall&) {
   cage_snapshot* const sink = snapshot_.open();
   const auto status = functions_.call_running(
@@ -85,6 +72,7 @@ Result<SnapshotPtr> Instance::run(CallContext& context, const DiscoverCall&) {
   return std::make_shared<const Snapshot>(snapshot_.finish());
 }
 
+template <>
 Result<PreparedEdits> Instance::run(CallContext& context, const PrepareCall& call) {
   const ClaimView view(call.claim, &identity_.schemas, name_);
   EditsSink& sink = edits_.take();
@@ -106,12 +94,14 @@ Result<PreparedEdits> Instance::run(CallContext& context, const PrepareCall& cal
   return edits;
 }
 
+template <>
 Status Instance::run(CallContext& context, const UnprepareCall& call) {
   const ClaimView view(call.claim, nullptr, name_);
   return functions_.call_running(
       context, [&] { return functions_.table().unprepare(functions_.self(), context.table(), view.table()); });
 }
 
+template <>
 Result<BindProgress> Instance::run(CallContext& context, const BindCall& call) {
   const ClaimView view(call.claim, &identity_.schemas, name_);
   BindSink& sink = bindings_.take();
@@ -125,18 +115,21 @@ Result<BindProgress> Instance::run(CallContext& context, const BindCall& call) {
   return progress;
 }
 
+template <>
 Status Instance::run(CallContext& context, const AttachCall& call) {
   const ClaimView view(call.claim, &identity_.schemas, name_);
   const cage_pod pod = lent(call.pod);
   return functions_.call_family(context, &cage_sandbox::attach, view.table(), &pod);
 }
 
+template <>
 Status Instance::run(CallContext& context, const DetachCall& call) {
   const ClaimView view(call.claim, &identity_.schemas, name_);
   const cage_pod pod = lent(call.pod);
   return functions_.call_family(context, &cage_sandbox::detach, view.table(), &pod);
 }
 
+template <>
 Status Instance::run(CallContext& context, const ReconcileCall& call) {
   if (family_of<cage_reconcile>(functions_.table()) == nullptr) return {};
   std::deque<ClaimView> views;
@@ -146,6 +139,7 @@ Status Instance::run(CallContext& context, const ReconcileCall& call) {
                                 static_cast<std::uint32_t>(claims.size()));
 }
 
+template <>
 Result<std::vector<std::string>> Instance::run(CallContext& context, const ChooseCall& call) {
   const auto borrow = [](const std::vector<std::string>& ids) {
     std::vector<cage_str> borrowed;
@@ -164,12 +158,14 @@ Result<std::vector<std::string>> Instance::run(CallContext& context, const Choos
   return chosen;
 }
 
+template <>
 Status Instance::run(CallContext& context, const PreStartCall& call) {
   const ClaimView view(call.claim, nullptr, name_);
   return functions_.call_family(context, &cage_pre_start::pre_start, view.table());
 }
 
 // Always checks the first device, so that a sweep advances.
+template <>
 Result<std::size_t> Instance::run(CallContext& context, const CheckCall& call) {
   if (functions_.table().check == nullptr)
     return std::unexpected(functions_.to_status(context, CAGE_UNIMPLEMENTED).error());
@@ -193,10 +189,12 @@ Result<std::size_t> Instance::run(CallContext& context, const CheckCall& call) {
   return checked;
 }
 
+template <>
 Status Instance::run(CallContext& context, const ResetCall& call) {
   return functions_.call_family(context, &cage_reset::reset, lent(call.device_id));
 }
 
+template <>
 Result<MetricSamplesPtr> Instance::run(CallContext& context, const CollectMetricsCall&) {
   cage_metrics_sink* const sink = metrics_.open();
   const auto status = functions_.call_family(context, &cage_metrics::collect, sink);
@@ -205,6 +203,7 @@ Result<MetricSamplesPtr> Instance::run(CallContext& context, const CollectMetric
   return std::make_shared<const MetricSamples>(std::move(samples));
 }
 
+template <>
 Result<NodeLabels> Instance::run(CallContext& context, const CollectLabelsCall&) {
   cage_label_sink* const sink = labels_.open();
   const auto status = functions_.call_family(context, &cage_labels::collect, sink);
@@ -213,6 +212,7 @@ Result<NodeLabels> Instance::run(CallContext& context, const CollectLabelsCall&)
   return labels;
 }
 
+template <>
 Result<Catalogue> Instance::run(CallContext& context, const CollectCatalogueCall&) {
   cage_catalogue_sink* const sink = catalogue_.open();
   const auto status = functions_.call_family(context, &cage_catalogue::collect, sink);
@@ -222,32 +222,38 @@ Result<Catalogue> Instance::run(CallContext& context, const CollectCatalogueCall
 }
 
 // Descriptors are polled again after every outcome of the call.
+template <>
 Status Instance::run(CallContext& context, const EventsCall& call) {
   EventsView view(call.batch, services_.descriptors());
   if (view.is_empty()) return {};
   return functions_.call_family(context, &cage_watch::events, view.list(), view.count(), view.flags());
 }
 
+template <>
 Status Instance::run(CallContext& context, const QuiesceCall&) {
   if (functions_.table().quiesce == nullptr) return functions_.to_status(context, CAGE_UNIMPLEMENTED);
   return functions_.call_running(context,
                                  [&] { return functions_.table().quiesce(functions_.self(), context.table()); });
 }
 
+template <>
 Status Instance::run(CallContext& context, const ResumeCall&) {
   if (functions_.table().resume == nullptr) return functions_.to_status(context, CAGE_UNIMPLEMENTED);
   return functions_.call_running(context,
                                  [&] { return functions_.table().resume(functions_.self(), context.table()); });
 }
 
+template <>
 Status Instance::run(CallContext& context, const QuiesceDeviceCall& call) {
   return functions_.call_family(context, &cage_quiesce::quiesce, lent(call.device_id));
 }
 
+template <>
 Status Instance::run(CallContext& context, const ResumeDeviceCall& call) {
   return functions_.call_family(context, &cage_quiesce::resume, lent(call.device_id));
 }
 
+template <>
 Status Instance::run(CallContext& context, const StopCall&) {
   if (functions_.self() == nullptr) return {};
   Status status;
@@ -256,6 +262,22 @@ Status Instance::run(CallContext& context, const StopCall&) {
   functions_.destroy();
   services_.close();
   return status;
+}
+
+Result<ModuleReply> Instance::execute(CallContext& context, const ModuleCall& call) {
+  if (claim_of(call) != nullptr)
+    context.on_progress(
+        [this, number = context.number()](Progress progress) { services_.note_progress(number, std::move(progress)); });
+  return std::visit(
+      [&](const auto& one) -> Result<ModuleReply> {
+        auto result = run(context, one);
+        if (!result) return std::unexpected(std::move(result.error()));
+        if constexpr (std::is_void_v<typename std::remove_cvref_t<decltype(one)>::Reply>)
+          return ModuleReply();
+        else
+          return ModuleReply(std::move(*result));
+      },
+      call);
 }
 
 }  // namespace cardcage

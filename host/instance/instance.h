@@ -40,28 +40,9 @@ class Instance {
   Asks& asks() { return asks_; }
 
  private:
-  Status run(CallContext& context, const StartCall& call);
-  Status run(CallContext& context, const ConfigureCall& call);
-  Result<SnapshotPtr> run(CallContext& context, const DiscoverCall& call);
-  Result<PreparedEdits> run(CallContext& context, const PrepareCall& call);
-  Status run(CallContext& context, const UnprepareCall& call);
-  Result<BindProgress> run(CallContext& context, const BindCall& call);
-  Status run(CallContext& context, const AttachCall& call);
-  Status run(CallContext& context, const DetachCall& call);
-  Status run(CallContext& context, const ReconcileCall& call);
-  Result<std::vector<std::string>> run(CallContext& context, const ChooseCall& call);
-  Status run(CallContext& context, const PreStartCall& call);
-  Result<std::size_t> run(CallContext& context, const CheckCall& call);
-  Status run(CallContext& context, const ResetCall& call);
-  Result<MetricSamplesPtr> run(CallContext& context, const CollectMetricsCall& call);
-  Result<NodeLabels> run(CallContext& context, const CollectLabelsCall& call);
-  Result<Catalogue> run(CallContext& context, const CollectCatalogueCall& call);
-  Status run(CallContext& context, const EventsCall& call);
-  Status run(CallContext& context, const QuiesceCall& call);
-  Status run(CallContext& context, const ResumeCall& call);
-  Status run(CallContext& context, const QuiesceDeviceCall& call);
-  Status run(CallContext& context, const ResumeDeviceCall& call);
-  Status run(CallContext& context, const StopCall& call);
+  // Specialized for each call in the source file.
+  template <class Call>
+  Result<typename Call::Reply> run(CallContext& context, const Call& call);
 
   std::string name_;
   ModuleFunctions functions_;

@@ -10,9 +10,9 @@
 
 enum { STEP_NS = 200000000 }; /* interval of progress reports */
 
-static const char* const names[] = {"create",    "start",  "configure", "discover", "prepare", "unprepare",
-                                    "bind",      "choose", "pre_start", "check",    "metrics", "labels",
-                                    "catalogue", "events", "quiesce",   "resume",   "reset",   "stop"};
+#define CALL_NAME(kind, name) name,
+static const char* const names[] = {CALL_KINDS(CALL_NAME)};
+#undef CALL_NAME
 
 enum call_kind call_kind_of(cage_str name) {
   enum call_kind kind = CALL_CREATE;

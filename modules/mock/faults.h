@@ -5,26 +5,32 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+/* Each kind of call, with its name in scripts. */
+#define CALL_KINDS(KIND)            \
+  KIND(CALL_CREATE, "create")       \
+  KIND(CALL_START, "start")         \
+  KIND(CALL_CONFIGURE, "configure") \
+  KIND(CALL_DISCOVER, "discover")   \
+  KIND(CALL_PREPARE, "prepare")     \
+  KIND(CALL_UNPREPARE, "unprepare") \
+  KIND(CALL_BIND, "bind")           \
+  KIND(CALL_CHOOSE, "choose")       \
+  KIND(CALL_PRE_START, "pre_start") \
+  KIND(CALL_CHECK, "check")         \
+  KIND(CALL_METRICS, "metrics")     \
+  KIND(CALL_LABELS, "labels")       \
+  KIND(CALL_CATALOGUE, "catalogue") \
+  KIND(CALL_EVENTS, "events")       \
+  KIND(CALL_QUIESCE, "quiesce")     \
+  KIND(CALL_RESUME, "resume")       \
+  KIND(CALL_RESET, "reset")         \
+  KIND(CALL_STOP, "stop")
+
 enum call_kind {
-  CALL_CREATE,
-  CALL_START,
-  CALL_CONFIGURE,
-  CALL_DISCOVER,
-  CALL_PREPARE,
-  CALL_UNPREPARE,
-  CALL_BIND,
-  CALL_CHOOSE,
-  CALL_PRE_START,
-  CALL_CHECK,
-  CALL_METRICS,
-  CALL_LABELS,
-  CALL_CATALOGUE,
-  CALL_EVENTS,
-  CALL_QUIESCE,
-  CALL_RESUME,
-  CALL_RESET,
-  CALL_STOP,
-  CALL_KIND_COUNT /* also means: no such call */
+#define CALL_KIND(kind, name) kind,
+  CALL_KINDS(CALL_KIND)
+#undef CALL_KIND
+      CALL_KIND_COUNT /* also means: no such call */
 };
 enum call_kind call_kind_of(cage_str name);
 
