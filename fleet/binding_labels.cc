@@ -22,7 +22,7 @@ constexpr Duration kOverdue = 30s;
 constexpr Duration kWriteLimit = 5s, kFirstPause = 1s, kLongestPause = 60s;
 constexpr std::size_t kMaxResponse = std::size_t{4} << 20;
 
-// The node that the scheduler chose; empty if devices of several nodes would do.
+// The node that the scheduler chose; empty if the devices may be on several nodes.
 std::string chosen_node(const json::object& allocation) {
   const json::array& terms = array_at(object_at(allocation, "nodeSelector"), "nodeSelectorTerms");
   if (terms.size() != 1) return "";
@@ -116,7 +116,7 @@ Task<void> BindingLabels::write_labels(const ObjectWatch& claims) {
   }
 }
 
-// Safe to repeat, also by another fleet. The UID protects a claim of the same name that was made meanwhile.
+// May be repeated, also by another fleet. The UID protects a newer claim with the same name.
 Task<void> BindingLabels::write(const ObjectWatch& claims, std::string which) {
   const Wrong wrong = wrong_.at(which);
   json::value label;
@@ -131,7 +131,7 @@ Task<void> BindingLabels::write(const ObjectWatch& claims, std::string which) {
   const auto known = wrong_.find(which);
   if (known == wrong_.end()) co_return;
   const bool replaced = !written && (written.error().code == Code::kNotFound || written.error().code == Code::kAborted);
-  // If the claim has changed meanwhile, the next write is for the change.
+  // If the claim has changed meanwhile, the next write covers the change.
   if ((written || replaced) && known->second.label == wrong.label && known->second.uid == wrong.uid) {
     wrong_.erase(known);
     co_return;
@@ -168,7 +168,7 @@ Task<void> BindingLabels::renew(const ObjectWatch& claims) {
         log_limited(LogLevel::kWarn, "binding-lease", "cannot tell daemons that claims are labelled",
                     {{"error", renewed.error().message}});
     }
-    // Until the first lists are complete, look often.
+    // Check often until the first lists are complete.
     co_await clock_.sleep_for(complete ? kRenewal : kFirstPause);
     const bool over = co_await cancelled();
     if (over) co_return;

@@ -13,7 +13,7 @@
 namespace cardcage {
 
 struct BindingLabelOptions {
-  std::set<std::string> drivers;  // their devices count
+  std::set<std::string> drivers;  // only claims for their devices are labelled
   std::string name_space, lease;  // the Lease that tells daemons that the labels are complete
 };
 // `lease` is "NAMESPACE/NAME". Fails if one of the two is missing.
@@ -24,7 +24,7 @@ class BindingLabels final : public ObjectSink {
  public:
   BindingLabels(asio::io_context& core, Clock& clock, ApiSession& session, BindingLabelOptions options);
 
-  // Writes labels, and renews the Lease while `claims` is up to date and each claim has had its label for so long.
+  // Writes labels, and renews the Lease while `claims` is up to date and no label has been wrong for long.
   // Runs until the surrounding coroutine is cancelled.
   Task<void> run(const ObjectWatch& claims);
 

@@ -14,7 +14,7 @@ constexpr const char* kRequest = "channel";
 
 bool is_finalizer(const json::value& item) { return item.is_string() && item.get_string() == kComputeDomainLabel; }
 
-// The indexes of the nodes in the domain's present status.
+// The indexes of the nodes in the domain's current status.
 std::map<std::string, std::int64_t> known_indexes(const ComputeDomain& domain) {
   std::map<std::string, std::int64_t> known;
   for (const json::value& item : array_at(object_at(domain.object, "status"), "nodes"))
@@ -22,7 +22,7 @@ std::map<std::string, std::int64_t> known_indexes(const ComputeDomain& domain) {
   return known;
 }
 
-// The least number that is not taken, which it takes.
+// Takes the lowest free number.
 std::int64_t take_free(std::set<std::int64_t>& taken) {
   std::int64_t index = 0;
   while (taken.contains(index)) ++index;
@@ -81,7 +81,7 @@ json::object claim_template_json(const ComputeDomain& domain) {
       {"exactly", {{"deviceClassName", kChannelClass}, {"allocationMode", "ExactCount"}, {"count", 1}}}};
   const json::object config{{"requests", json::array{kRequest}},
                             {"opaque", {{"driver", kComputeDomainDriver}, {"parameters", parameters}}}};
-  // The garbage collector removes the template if the domain goes without its finalizer.
+  // The garbage collector removes the template if the domain is deleted after losing its finalizer.
   const json::object owner{
       {"apiVersion", kApiVersion}, {"kind", "ComputeDomain"}, {"name", domain.name}, {"uid", domain.uid}};
   return {{"apiVersion", "resource.k8s.io/v1"},

@@ -19,7 +19,7 @@ inline constexpr std::string_view kComputeDomainDriver = "compute-domain.nvidia.
 struct ComputeDomain {
   std::string name_space, name, uid;
   std::string template_name;  // the ResourceClaimTemplate that pods use
-  std::int64_t nodes = 0;     // the domain is ready when so many are
+  std::int64_t nodes = 0;     // how many must be ready before the domain is
   bool deleting = false, has_finalizer = false;
   json::object object;  // as the API server stores it
 
@@ -37,8 +37,8 @@ struct ComputeDomainNode {
 
 // The ResourceClaimTemplate for workloads of the domain.
 json::object claim_template_json(const ComputeDomain& domain);
-// The status that the domain should have. Keeps the index of a node that the domain's present status lists. `nodes` is
-// sorted by name.
+// The status that the domain should have. A node that the current status lists keeps its index. `nodes` is sorted by
+// name.
 json::object compute_domain_status(const ComputeDomain& domain, bool has_template,
                                    const std::vector<ComputeDomainNode>& nodes);
 // The object with the finalizer, or without it.

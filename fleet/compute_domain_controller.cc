@@ -128,14 +128,13 @@ Task<Status> ComputeDomainController::settle(std::string key) {
     const auto body = co_await session_.call(std::move(call), clock_.now() + kStepLimit);
     if (!body && step == ComputeDomainStep::kDeleteTemplate && body.error().code == Code::kNotFound) co_return Status{};
     if (!body) co_return std::unexpected(body.error());
-    // The watches tell what was removed.
+    // The watches report removals.
     if (step == ComputeDomainStep::kDeleteTemplate || step == ComputeDomainStep::kRemoveFinalizer) co_return Status{};
     const auto stored = parse_json(*body, "the response of the API server");
     if (!stored) co_return fail(Code::kUnavailable, "{}", stored.error().message);  // cut short on the way
     store_.put(step == ComputeDomainStep::kCreateTemplate ? Kind::kTemplate : Kind::kDomain, as_object(*stored));
   }
-  co_return fail(Code::kAborted, "ComputeDomain '{}' changes again and again; does another controller keep it, too?",
-                 key);
+  co_return fail(Code::kAborted, "ComputeDomain '{}' keeps changing; does another controller manage it, too?", key);
 }
 
 ApiCall ComputeDomainController::call_for(const ComputeDomain& domain, ComputeDomainStep step) const {

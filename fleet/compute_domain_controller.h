@@ -12,8 +12,8 @@
 
 namespace cardcage {
 
-// [core] Must outlive run(). Two of them at once do no harm: the API server refuses a change of an object that the
-// other has changed.
+// [core] Must outlive run(). Two at once do no harm: the API server refuses to change an object that the other has
+// changed.
 class ComputeDomainController {
  public:
   ComputeDomainController(asio::io_context& core, Clock& clock, ApiSession& session, WatchPace pace = {});

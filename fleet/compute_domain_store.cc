@@ -15,7 +15,7 @@ std::string label_of(const json::object& object) {
   return std::string(text_at(object_at(object_at(object, "metadata"), "labels"), kComputeDomainLabel));
 }
 
-// Whether `object` is from before `known`.
+// Returns whether `object` is older than `known`.
 bool is_older(const json::object& object, const json::object& known) {
   const std::string_view version = text_at(object_at(object, "metadata"), "resourceVersion");
   const std::string_view newest = text_at(object_at(known, "metadata"), "resourceVersion");
@@ -74,7 +74,7 @@ bool ComputeDomainStore::put(Kind kind, const json::object& object) {
 }
 
 void ComputeDomainStore::put_domain(const std::string& key, const json::object& object) {
-  // A watch may bring a version from before a change that this process has made.
+  // A watch may deliver a version older than a change that this process made.
   if (const ComputeDomain* const known = find(key); known != nullptr && is_older(object, known->object)) return;
   if (auto read = compute_domain_from_json(object))
     domains_[key] = std::move(*read);

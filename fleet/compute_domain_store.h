@@ -57,7 +57,7 @@ class ComputeDomainStore {
   void put_template(const std::string& key, const json::object& object);
   void put_claim(const std::string& key, const json::object& object);
   bool put_node(const std::string& name, const json::object& object);
-  // The template of the domain; null if there is none, or one of another domain.
+  // The template of the domain; null if there is none, or if it belongs to another domain.
   const Template* template_of(const ComputeDomain& domain) const;
 
   std::map<std::string, ComputeDomain> domains_;

@@ -7,7 +7,7 @@ namespace cardcage {
 Deflated::Deflated(std::string_view text) : size_(text.size()) {
   uLongf size = ::compressBound(static_cast<uLong>(text.size()));
   std::string bytes(size, '\0');
-  // The fastest level finds most of the repetition. It fails only without memory.
+  // The fastest level finds most of the repetition. It fails only if memory runs out.
   if (::compress2(reinterpret_cast<Bytef*>(bytes.data()), &size, reinterpret_cast<const Bytef*>(text.data()),
                   static_cast<uLong>(text.size()), Z_BEST_SPEED) != Z_OK)
     std::abort();

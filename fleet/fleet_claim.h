@@ -12,7 +12,7 @@ namespace cardcage {
 struct FleetClaim {
   struct Device {
     Name driver, pool, name;
-    bool admin = false;  // admin access: it looks at the device and holds nothing
+    bool admin = false;  // admin access: observes the device and holds nothing
   };
   Name name_space;
   std::string name;

@@ -28,7 +28,7 @@ struct FleetTaint {
   FleetEffect effect = FleetEffect::kNone;
   std::string since;  // RFC 3339; may be empty
 
-  // Returns the value, or the key of a taint without one: what people know the cause by.
+  // Returns the name by which people know the cause: the value, or the key of a taint without one.
   const Name& cause() const { return value.get().empty() ? key : value; }
   // True for the taint of `cagectl device cordon`: the device works, but an operator keeps pods away.
   bool is_cordon() const;
@@ -40,7 +40,7 @@ struct FleetDevice {
   Name node;  // kSharedNode if every node of the slice can reach it
 };
 
-// The content of one ResourceSlice. Immutable, since a pool may go on showing the former content of a slice.
+// The content of one ResourceSlice. Immutable, since a pool may still show the former content of a slice.
 struct FleetSlice {
   struct Tainted {
     std::uint32_t device = 0;  // index

@@ -1,4 +1,4 @@
-// A pool of devices: its slices, who holds the devices, and the state that follows.
+// A pool of devices: its slices, the holders of its devices, and the resulting states.
 #pragma once
 
 #include <map>

@@ -50,7 +50,7 @@ struct Freshness {
 std::string summary_json(const FleetStore& store, const Freshness& freshness);
 std::string nodes_json(const FleetStore& store, const NodeQuery& query);
 std::string heat_json(const FleetStore& store, const DeviceFilter& filter);
-// Nothing if no slice has devices on the node. `page` is JSON; empty = null.
+// Returns nothing if no slice has devices on the node. `page` is JSON; empty = null.
 std::optional<std::string> node_json(const FleetStore& store, const NodeEvents& events, const std::string& node,
                                      const DeviceQuery& query, const std::string& page);
 

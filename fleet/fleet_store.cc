@@ -135,7 +135,7 @@ void FleetStore::put(FleetTaintRule rule) {
 void FleetStore::remove_rule(const std::string& name) {
   const auto found = rules_.find(name);
   if (found == rules_.end()) return;
-  // The pools refer to the rule until they are updated.
+  // The pools point to the rule until they are updated.
   const auto removed = rules_.extract(found);
   update_pools_of(removed.mapped());
   touch();

@@ -1,4 +1,4 @@
-// Follows the objects of a cluster that tell about devices, into the store.
+// Follows the objects of a cluster that describe devices and their users, and puts them into the store.
 #pragma once
 
 #include <memory>

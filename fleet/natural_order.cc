@@ -7,7 +7,7 @@
 namespace cardcage {
 namespace {
 
-// Cuts the digits at the start of `text` off and returns them without leading zeros.
+// Cuts off the digits at the start of `text` and returns them without leading zeros.
 std::string_view take_number(std::string_view& text) {
   const auto* const end = std::ranges::find_if_not(text, is_digit);
   std::string_view digits = text.substr(0, static_cast<std::size_t>(end - text.begin()));

@@ -146,8 +146,8 @@ Task<Status> ObjectWatch::list() {
   co_return Status{};
 }
 
-// Returns when the watch has been silent for too long. Notes meanwhile that a watch has connected, which the API server
-// does not tell before the first event.
+// Returns when the watch has been silent for too long. Meanwhile notes that it has connected, which the API server does
+// not report before the first event.
 Task<void> ObjectWatch::wait_for_silence() {
   while (true) {
     const Instant settled = watch_began_ + pace_.settled, silent = last_line_ + pace_.silence;

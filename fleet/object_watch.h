@@ -22,7 +22,7 @@ struct WatchedKind {
   bool optional = false;           // clusters without this kind are fine
 };
 
-// [core] Gets the objects. None may be kept, since the text that they point into goes.
+// [core] Gets the objects. It must copy what it keeps: the text that they point into is freed.
 class ObjectSink {
  public:
   virtual ~ObjectSink() = default;
@@ -36,11 +36,11 @@ class ObjectSink {
 
 struct WatchPace {
   Duration first_pause = std::chrono::seconds(1), longest_pause = std::chrono::seconds(15);
-  // The API server ends a watch after a time between these, so that watches do not end together.
+  // The API server ends a watch after a time between these two, so that watches do not all end at once.
   std::chrono::seconds least_time{300}, most_time{600};
   // The API server sends a bookmark every minute. Longer silence means that the connection is lost.
   Duration silence = std::chrono::seconds(150);
-  // A watch that has run for so long without an error counts as connected.
+  // A watch that has run for this long without an error counts as connected.
   Duration settled = std::chrono::seconds(6);
   Duration page_limit = std::chrono::seconds(60);
   Duration retry_unserved = std::chrono::minutes(10);  // for an optional kind

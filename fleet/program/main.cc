@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
   app.add_option("--binding-lease", options.binding_lease,
                  "NAMESPACE/NAME of the Lease that is renewed while all such claims have their labels");
   app.add_flag("--compute-domains", options.compute_domains,
-               "keep ComputeDomains: their ResourceClaimTemplates and status; one controller per cluster");
+               "manage ComputeDomains: their ResourceClaimTemplates and status; one controller per cluster");
   app.set_version_flag("--version", fmt::format("cardcage-fleet {}", cardcage::version()));
   try {
     app.parse(argc, argv);

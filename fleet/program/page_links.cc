@@ -3,7 +3,7 @@
 namespace cardcage {
 namespace {
 
-// The page of the fleet may have the port of the same number.
+// The fleet page may be using the port of the same number.
 constexpr int kLocalPort = 8444;
 constexpr int kProxyPort = 8001;  // default of `kubectl proxy`
 

@@ -1,4 +1,4 @@
-// The ways of a visitor to the page of a node.
+// The ways in which a visitor can reach the page of a node.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ class PageLinks {
   PageLinks(const NodePages& pages, std::string name_space, Permissions& permissions)
       : pages_(pages), name_space_(std::move(name_space)), permissions_(permissions) {}
 
-  // The member "page" of docs/fleet.md. Empty if the node has no page, or the visitor no way to it.
+  // The member "page" of docs/fleet.md. Empty if the node has no page, or the visitor cannot reach it.
   Task<std::string> to_node(std::string node, std::string subject);
 
  private:

@@ -44,7 +44,7 @@ Status check_listen(const FleetOptions& options) {
     return fail(Code::kInvalidArgument, "--tls-cert and --tls-key belong together; give both");
   if (options.certificate.empty() && !endpoint->address().is_loopback())
     return fail(Code::kInvalidArgument,
-                "--listen {}: other machines can reach this address, which takes TLS; give --tls-cert and --tls-key",
+                "--listen {}: other machines can reach this address, so it needs TLS; give --tls-cert and --tls-key",
                 options.listen);
   return {};
 }

@@ -16,9 +16,9 @@ struct FleetOptions {
   std::filesystem::path certificate = {}, key = {};  // empty = plain HTTP for one browser on this machine
   std::vector<std::string> names = {};               // names of the page in the address bar of browsers
   std::vector<std::string> binding_drivers = {};     // their claims get labels for the daemons of nodes
-  std::string binding_lease = {};                    // NAMESPACE/NAME of the Lease that goes with these labels
+  std::string binding_lease = {};                    // NAMESPACE/NAME of the Lease for these labels
   std::string node_pages = {};                       // pods that serve nodes' pages: NAMESPACE/SELECTOR; empty = none
-  bool compute_domains = false;                      // keeps ComputeDomains, which takes rights to write
+  bool compute_domains = false;                      // manages ComputeDomains, which needs write permissions
 };
 
 // Returns at SIGTERM or SIGINT. Fails before it serves anything, on any problem that can be known by then.

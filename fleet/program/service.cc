@@ -9,7 +9,7 @@ namespace cardcage {
 namespace {
 
 constexpr Duration kAnnouncementPause = std::chrono::milliseconds(500);
-// Many browsers show the same pages; each of these may have some hundred kilobytes.
+// Many browsers show the same pages; each may have a few hundred kilobytes.
 constexpr std::size_t kMostCached = 16;
 constexpr std::string_view kNodePath = "/api/v1/nodes/";
 
@@ -32,7 +32,7 @@ struct FleetService::Readers {
   std::set<Changes*> open;
 };
 
-// Tells one browser the latest revision. A slow reader misses those in between.
+// Sends the latest revision to one browser. A slow reader misses those in between.
 class FleetService::Changes final : public EventSource {
  public:
   Changes(std::shared_ptr<Readers> readers, std::function<void()> ready)

@@ -15,8 +15,6 @@
 
 namespace cardcage {
 
-constexpr const char* kNriSocket = "/var/run/nri/nri.sock";  // default socket of containerd and CRI-O
-
 // [core] Must outlive run(). Connects whenever a runtime serves the socket, which may be never.
 class NriPlugin {
  public:

@@ -129,7 +129,7 @@ def test_values_reach_the_program():
     (fleet(prot=1), "at '/fleet': additional properties 'prot' not allowed"),
     (fleet(port=0), "at '/fleet/port'"),
     (fleet(address="everywhere"), "at '/fleet/address'"),
-    (MOCK | {"fleet": {"computeDomains": {"enabled": True}}}, "fleet.computeDomains.enabled: cardcage-fleet keeps ComputeDomains"),
+    (MOCK | {"fleet": {"computeDomains": {"enabled": True}}}, "fleet.computeDomains.enabled: cardcage-fleet manages ComputeDomains"),
     (fleet(port=9473), "fleet.port and fleet.healthPort are both 9473"),
     (fleet(tls={"certManager": {"enabled": True}}), "fleet.tls.certManager has no issuerRef.name"),
 ])

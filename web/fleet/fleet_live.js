@@ -11,7 +11,7 @@ export class FleetLive extends Live {
     this.updated = new Date();
   }
 
-  // Every change may be in everything that the page shows.
+  // Any change may affect everything on the page.
   changed() {
     if (this.timer !== undefined) return;
     this.timer = setTimeout(() => {

@@ -10,7 +10,7 @@ const UNHEALTHY = 102;
 const MOST_HEIGHT = 340;
 const [LARGEST, SMALLEST] = [26, 5];  // px of a square, with its gap
 
-// The largest squares that keep the map below MOST_HEIGHT.
+// The largest squares with which the map is at most MOST_HEIGHT high.
 function layout(total, width) {
   let size = LARGEST;
   while (size > SMALLEST && Math.ceil(total / Math.floor(width / size)) * size > MOST_HEIGHT) --size;
@@ -58,7 +58,7 @@ function draw(canvas, heat, place, cursor, query) {
     context.globalAlpha = dim * (value > 0 && value < 100 ? 0.25 + (0.6 * value) / 100 : 1);
     context.fillStyle = value === UNHEALTHY ? bad : value === CORDONED ? warn : value > 0 ? held : free;
     context.fillRect(x, y, side, side);
-    // A shape, too, for people who do not see the colours: a square in unhealthy nodes, a bar in cordoned ones.
+    // Also a shape, for people who do not see the colours: a square in unhealthy nodes, a bar in cordoned ones.
     if (value > 100 && side >= 6) {
       context.globalAlpha = dim;
       context.fillStyle = card;
@@ -75,7 +75,7 @@ function draw(canvas, heat, place, cursor, query) {
     Math.floor(cursor / place.columns) * place.size + 0.5, side - 1, side - 1);
 }
 
-// Redraws when the page gets another width or other colours.
+// Redraws when the width or the colours of the page change.
 function useSurroundings(element) {
   const [width, change] = useState(0);
   const [, recolour] = useState(0);

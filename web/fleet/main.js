@@ -1,4 +1,4 @@
-// The frame of the page: the bar, notices that concern everything, and the view that the address names.
+// The frame of the page: the bar, general notices, and the view that the address names.
 import { dateTime, html, render, useEffect, useRef } from './shared/ui.js';
 import { FleetLive, useSteady } from './fleet_live.js';
 import { NodeView } from './node.js';
@@ -46,7 +46,7 @@ function App() {
   if (route.node === undefined) overview.current = format(route);
   const heading = useRef();
   const arrived = useRef(false);
-  // The reader of a screen reader hears which view has opened.
+  // Screen readers announce the view that has opened.
   useEffect(() => {
     document.title = `${route.node === undefined ? 'Fleet' : nodeTitle(route.node)} · Cardcage`;
     if (arrived.current) {

@@ -1,4 +1,4 @@
-// The table of nodes: filters, search and pages, all of them in the address and all of them the server's work.
+// The table of nodes: filters, search and pages, which are all in the address and all done by the server.
 import { Component, html, useEffect, useRef, useState } from './shared/ui.js';
 import { useKept, useSteady } from './fleet_live.js';
 import { Badge, Bar, Failure, Pager, nodeTitle, nodes } from './parts.js';
@@ -34,7 +34,7 @@ class Row extends Component {
 function Heading({ name, label, hide, route }) {
   const down = route.sort === `-${name}`;
   const up = route.sort === name;
-  // Figures are more telling from the top; names are read from A.
+  // Sort figures from the largest, names from A.
   const next = name === 'name' ? (up ? '-name' : 'name') : down ? name : `-${name}`;
   return html`<th scope="col" class=${name === 'name' ? 'name' : `number ${hide ?? ''}`}
     aria-sort=${up ? 'ascending' : down ? 'descending' : undefined}>
@@ -49,7 +49,7 @@ function Search({ route }) {
   const latest = useRef();
   latest.current = route;
   const timer = useRef();
-  // The address wins, for example after "back", unless letters are on their way there.
+  // The address wins, for example after "back", unless typed letters are about to change it.
   useEffect(() => {
     if (timer.current === undefined) change(query);
   }, [query]);
@@ -100,7 +100,7 @@ function path({ filters, sort, offset }) {
 export function NodeTable({ live, route, summary }) {
   const { value: page, error, waiting } = useSteady(live, path(route));
   const rows = useKept(page?.nodes);
-  // The fleet has shrunk below the page that the address names.
+  // The fleet has shrunk, and the page in the address no longer exists.
   const beyond = page && !waiting && page.nodes.length === 0 && page.total > 0;
   useEffect(() => {
     if (beyond) go({ ...route, offset: Math.floor((page.total - 1) / PAGE) * PAGE }, true);

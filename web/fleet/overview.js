@@ -5,7 +5,7 @@ import { NodeTable } from './nodes.js';
 import { Bar, Failure, devices, figures, nodes } from './parts.js';
 import { STATES, filtered, go } from './route.js';
 
-const SHORT = 10;  // rows of a list that is not opened
+const SHORT = 10;  // rows of a collapsed list
 
 function Totals({ summary, route }) {
   const choose = (state) => go(filtered(route, { state: route.filters.state === state ? undefined : state }));

@@ -18,7 +18,7 @@ export function figures(item) {
 export function Bar({ item }) {
   let from = 0;
   const parts = STATES.filter((state) => item[state] > 0).map((state) => {
-    // One sick device of 40,000 is still seen.
+    // One unhealthy device of 40,000 stays visible.
     const width = Math.max(0.6, (item[state] / item.devices) * 100);
     from += width;
     return { state, width, x: from - width };
@@ -45,7 +45,7 @@ export function Pager({ label, total, offset, size, shown, move }) {
 // A node name for people: "*" stands for devices that several nodes can use.
 export const nodeTitle = (name) => (name === '*' ? 'Not bound to one node' : name);
 
-// A lost connection has a notice of its own at the top of the page.
+// A lost connection has its own notice at the top of the page.
 export const Failure = ({ live, error }) => error && live.connection === 'live'
   && html`<p class="notice bad" role="alert">${error.message}</p>`;
 

@@ -15,10 +15,10 @@ export const HealthBadges = ({ device }) => html`<span class="badges">
   ${device.cordon && html`<${Badge} plain>cordoned<//>`}
 </span>`;
 
-// A device of a resource is held by an id instead of a claim.
+// Devices of resources are held by id, not by a claim.
 export const holderText = (claim) => (claim.name ? `${claim.namespace}/${claim.name}` : claim.uid);
 
-// A value of JSON as people write it.
+// A JSON value as people write it.
 export const valueText = (value) => (Array.isArray(value) ? value.join(', ') || 'none'
   : value !== null && typeof value === 'object' ? JSON.stringify(value) : String(value));
 

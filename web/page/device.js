@@ -33,7 +33,7 @@ function Cause({ device, cause, rules, ...rest }) {
   </li>`;
 }
 
-// Many causes of a healthy device would hide the others.
+// Many healthy causes would hide the others.
 const Causes = ({ device, ...rest }) => {
   const list = (causes) => html`<ul class="causes">${causes.map((cause) => html`<${Cause} key=${cause.cause}
     device=${device} cause=${cause} ...${rest} />`)}</ul>`;

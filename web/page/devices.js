@@ -37,7 +37,7 @@ function groups(devices) {
     .map(([place, list]) => [place, list.flatMap((device) => withParts(device, 0))]);
 }
 
-// Rendered again only if its device changed: Live keeps the objects that are equal.
+// Rendered again only if its device changed: Live keeps equal objects.
 class Row extends Component {
   shouldComponentUpdate(next) {
     return next.device !== this.props.device;

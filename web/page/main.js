@@ -18,7 +18,7 @@ const live = new Live('watch', {
 const VIEWS = { '': ['Node', NodeView], claims: ['Claims', ClaimsView], modules: ['Modules', ModulesView],
   configuration: ['Configuration', ConfigurationView] };
 
-// "#/devices/mock/gpu-0"; anything unknown is the node.
+// "#/devices/mock/gpu-0"; unknown ones show the node.
 function route(hash) {
   try {
     const [name, module, id] = hash.replace(/^#\/?/, '').split('/').map(decodeURIComponent);
@@ -38,7 +38,7 @@ const CONNECTIONS = {
   denied: ['bad', 'signed out', 'The session of this page has ended. Run cagectl web for a new address.'],
 };
 
-// Read to people who do not see the page.
+// For screen readers.
 function announcement(devices) {
   const sick = devices.filter(needsCare);
   const names = sick.slice(0, 3).map(({ name }) => name).join(', ');
@@ -61,7 +61,7 @@ function Page() {
       scrollTo(0, 0);
     });
   }, []);
-  useEffect(() => {  // a new view begins at its heading, as soon as it has one
+  useEffect(() => {  // focus the heading of a new view, once it has one
     const heading = moved.current && document.querySelector('h1');
     if (!heading) return;
     moved.current = false;

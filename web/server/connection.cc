@@ -16,7 +16,7 @@ using asio::ip::tcp;
 using Parser = http::request_parser<http::string_body>;
 using TlsStream = asio::ssl::stream<beast::tcp_stream>;
 
-// Time and bytes for a peer to take the last response and end, so that no reset deletes it on the way.
+// Limits for reading on after the last response: closing at once could reset the connection and discard it.
 constexpr Duration kLingerLimit = std::chrono::seconds(1);
 constexpr std::size_t kLingerBytes = 65536;
 
@@ -99,7 +99,7 @@ class StreamConnection final : public WebConnection, public std::enable_shared_f
     auto handler = co_await context_.handling.admit(request);
     if (closed_) co_return false;
     if (!handler) {
-      // Without a visitor, a connection must not take a place from those that have one.
+      // A connection without a visitor must not take the place of one with a visitor.
       const bool stays = keep_alive && parser.is_done() && handler.error().status < 400;
       co_return co_await write(std::move(handler.error()), head_only, stays);
     }
@@ -190,7 +190,7 @@ class StreamConnection final : public WebConnection, public std::enable_shared_f
     if (closed_) co_return;
     boost::system::error_code failed;
     lowest().expires_after(kLingerLimit);
-    // The end of TLS tells the peer that nothing was cut off.
+    // Closing TLS properly tells the peer that nothing was cut off.
     if constexpr (kTls) co_await stream_.async_shutdown(asio::redirect_error(asio::use_awaitable, failed));
     lowest().socket().shutdown(tcp::socket::shutdown_send, failed);
     std::array<char, kReadSize> ignored{};

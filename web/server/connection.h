@@ -14,7 +14,7 @@ namespace cardcage {
 class RequestHandling {
  public:
   virtual ~RequestHandling() = default;
-  // Checks a request whose body has not been read. Returns what makes its response, or the one that refuses it.
+  // Checks a request whose body has not been read. Returns its handler, or the response that refuses it.
   virtual Task<std::expected<WebRoute::Handler, WebResponse>> admit(WebRequest& request) = 0;
   // Admitted requests in progress.
   virtual void begin_request() = 0;

@@ -16,7 +16,7 @@ struct Visitor {
   std::string name;          // for records; empty = the operator who started the program
   bool may_command = false;  // may call routes that are not GET
   std::string why_not;       // remedy, if the visitor may not
-  std::string subject;       // the user as SubjectAccessReview takes it, JSON; empty as for the name
+  std::string subject;       // the user as SubjectAccessReview takes it, JSON; empty if the name is
 };
 
 // The server has checked the Host of a request, and the Origin and the headers against request forgery of one that is
@@ -45,8 +45,8 @@ struct WebEvent {
   std::string data;
 };
 
-// [core] The events for one reader. The server takes the next one only when the previous one has left, so a source
-// combines what happens meanwhile instead of queueing it. It is destroyed when its reader has gone or is too slow.
+// [core] The events for one reader. The server takes the next one only when the previous one has been sent, so a source
+// combines later changes instead of queueing them. It is destroyed when its reader has gone or is too slow.
 class EventSource {
  public:
   virtual ~EventSource() = default;
@@ -60,8 +60,8 @@ struct WebResponse {
   std::string body;
   std::string_view fixed_body;  // sent instead, if it is not empty; lives as long as the program
   std::vector<std::pair<std::string, std::string>> headers;  // beside those that every response has
-  // Makes the response a stream of events, and ignores body and type. The function gets what the source calls, on the
-  // core, whenever it has an event to take; that may be called at any time, also after the reader has gone.
+  // Makes the response a stream of events, and ignores body and type. The function gets a callback, which the source
+  // calls on the core whenever it has an event; the callback may be called at any time, also after the reader has gone.
   std::function<std::unique_ptr<EventSource>(std::function<void()> ready)> events;
 };
 

@@ -53,7 +53,7 @@ std::optional<WebResponse> Guard::refuse(const WebRequest& request) const {
 }
 
 // Other sites can have a browser send forms and simple requests with the cookies of this server. They cannot set a
-// header of their own, nor send JSON, without a preflight request, which gets a refusal.
+// header of their own, nor send JSON, without a preflight request, which is refused.
 std::optional<WebResponse> Guard::refuse_command(const WebRequest& request) const {
   // A proxy such as kubectl's changes the Host. Only browsers set Sec-Fetch-Site, for the address that they show.
   if (request.header("sec-fetch-site") != "same-origin" &&

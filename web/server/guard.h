@@ -1,4 +1,4 @@
-// The checks of a request before anything else is done with it.
+// The checks that a request must pass before anything else happens.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@
 namespace cardcage {
 namespace {
 
-// Browsers send a cookie to every port of a host, so the name has the port: two servers must not overwrite it.
+// Browsers send a cookie to every port of a host. Its name has the port, so that two servers do not overwrite it.
 std::string cookie_name(const WebRequest& request) {
   const std::string_view port = host_and_port(request.header("host")).second;
   return port.empty() ? "cardcage_session" : fmt::format("cardcage_session_{}", port);
@@ -25,7 +25,7 @@ OneTimeToken::OneTimeToken(std::string way_in, bool may_command, std::string why
 
 Task<std::expected<Visitor, WebResponse>> OneTimeToken::admit(WebRequest request) {
   const auto offered = request.path == "/" ? request.parameter("token") : std::nullopt;
-  // Programs that look at links before people open them send HEAD.
+  // Programs that preview links send HEAD.
   if (offered && request.method == "GET" && !request.head_only) {
     if (used_ || !same_secret(*offered, token_)) co_return std::unexpected(refusal(request));
     used_ = true;

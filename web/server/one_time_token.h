@@ -8,7 +8,7 @@ namespace cardcage {
 // GET /?token=T, once, sets the cookie of the session and redirects to /. The session ends with this object.
 class OneTimeToken final : public Access {
  public:
-  // `way_in` tells people without a session how to get one. The others are as for Visitor.
+  // `way_in` tells people without a session how to get one. The other parameters are those of Visitor.
   OneTimeToken(std::string way_in, bool may_command, std::string why_not = {});
 
   // Returns the token, 64 hex digits.

@@ -10,7 +10,7 @@ namespace cardcage {
 namespace {
 
 constexpr std::size_t kMaxPermissions = 4000;
-// A page waits for it.
+// A page waits for the decision.
 constexpr Duration kPermissionLimit = std::chrono::seconds(2);
 
 // No part has a line break.

@@ -14,7 +14,7 @@ class Permissions {
   // The session outlives this object.
   Permissions(Clock& clock, ApiSession& session) : clock_(clock), session_(session) {}
 
-  // `subject` is that of the visitor. False also if the API server does not decide.
+  // `subject` is that of the visitor. Returns false also if the API server does not decide.
   Task<bool> may(std::string subject, ReviewedAction action);
 
  private:

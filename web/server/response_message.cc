@@ -13,7 +13,7 @@ namespace http = boost::beast::http;
 
 using HeaderLine = std::pair<std::string_view, std::string_view>;
 
-// A page loads only files of this server, runs no script within its text, and appears in no other site.
+// A page loads only files of this server, runs no inline script, and cannot be embedded in another site.
 constexpr std::array kEveryResponse{
     HeaderLine{"Content-Security-Policy",
                "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "

@@ -1,4 +1,4 @@
-// Responses as messages of HTTP, with the headers that each has.
+// Responses as HTTP messages, with the headers that all have.
 #pragma once
 
 #include <boost/beast/http/message.hpp>

@@ -8,7 +8,7 @@
 
 namespace cardcage {
 
-// For so long a decision counts.
+// How long a decision counts.
 inline constexpr Duration kAllowedFor = std::chrono::seconds(60), kRefusedFor = std::chrono::seconds(10);
 
 // An action in the words of RBAC. Empty texts are left out: without a name, all objects.

@@ -10,10 +10,10 @@ namespace {
 
 constexpr std::size_t kMaxToken = 16384;
 constexpr std::size_t kMaxDecisions = 1000, kMaxOpen = 32;
-// People wait for it with an empty page.
+// Visitors see an empty page until it ends.
 constexpr Duration kReviewLimit = std::chrono::seconds(5);
 
-// The parts of the user that SubjectAccessReview takes have other places there.
+// SubjectAccessReview has these parts of the user in other places.
 json::object subject_of(const json::object& user) {
   json::object spec{{"user", text_at(user, "username")}};
   for (const char* member : {"groups", "uid", "extra"})

@@ -1,4 +1,4 @@
-// Asks the API server whose token a visitor has, and what that user may do.
+// Asks the API server to whom a token belongs, and what that user may do.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace cardcage {
 
-// The resource that rules of RBAC name. Looking at the pages takes the verb "get", a command "update".
+// The resource that rules of RBAC name. Reading the pages needs the verb "get", a command needs "update".
 struct ReviewedResource {
   std::string group = "cardcage.dev";
   std::string resource;  // "nodes"
@@ -23,11 +23,11 @@ struct ReviewedResource {
 // tasks.
 class Reviews {
  public:
-  // `commands`: whether visitors may get commands at all.
+  // `commands`: whether any visitor may give commands.
   Reviews(asio::io_context& core, Clock& clock, Credentials credentials, ReviewedResource resource, bool commands,
           ApiPace pace = {.request_timeout = std::chrono::seconds(3)});
 
-  // kUnauthenticated: the token is not valid (any more). kPermissionDenied: its user may not look at the pages.
+  // kUnauthenticated: the token is not valid (any more). kPermissionDenied: its user may not read the pages.
   // kUnavailable: the API server does not decide now. kResourceExhausted: too many tokens wait for a decision.
   Task<Result<Visitor>> visitor(std::string token);
 

@@ -9,7 +9,7 @@ namespace {
 
 WebResponse file_response(const EmbeddedFile& file, const WebRequest& request) {
   WebResponse response;
-  // Browsers ask again each time, since another version of the program may have the address tomorrow.
+  // Browsers ask each time, since another version of the program may serve this address tomorrow.
   response.headers = {{"ETag", std::string(file.etag)}, {"Cache-Control", "no-cache"}};
   response.content_type = file.content_type;
   if (request.header("if-none-match").find(file.etag) != std::string_view::npos)

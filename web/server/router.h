@@ -1,4 +1,4 @@
-// Finds what a request is for.
+// Finds the handler of a request.
 #pragma once
 
 #include "web/server/web_server.h"

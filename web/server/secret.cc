@@ -11,7 +11,7 @@ namespace cardcage {
 
 std::string random_secret() {
   std::array<unsigned char, 32> bytes{};
-  // The kernel returns all of so few bytes. A secret that can be guessed is worse than no page.
+  // The kernel returns so few bytes at once. A secret that can be guessed is worse than no page.
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) std::abort();
   return fmt::format("{:02x}", fmt::join(bytes, ""));
 }

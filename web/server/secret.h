@@ -1,4 +1,4 @@
-// Random texts that prove who sends them.
+// Random texts that authenticate their sender.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace cardcage {
 // Returns 256 random bits as hex digits.
 std::string random_secret();
 
-// Takes the same time wherever the texts differ.
+// Compares in a time that does not depend on where the texts differ.
 bool same_secret(std::string_view a, std::string_view b);
 
 }  // namespace cardcage

@@ -10,7 +10,7 @@
 
 namespace cardcage {
 
-// [core] PEM files: the server's certificate with those between it and an authority, and its key without a password.
+// [core] PEM files: the server's certificate with its intermediate certificates, and its key without a password.
 class TlsFiles {
  public:
   static Result<std::unique_ptr<TlsFiles>> open(Clock& clock, std::filesystem::path certificate,

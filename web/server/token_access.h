@@ -1,4 +1,4 @@
-// Admits people whom the API server knows, by a token of theirs.
+// Admits users of the cluster by their tokens.
 #pragma once
 
 #include <map>
@@ -11,12 +11,12 @@ namespace cardcage {
 
 // A token comes as "Authorization: Bearer", as X-Cardcage-Token where a proxy keeps that header for itself, or from the
 // page for signing in: POST /session with the token in X-Cardcage-Token begins a session with a cookie, and
-// POST /sign-out ends it. Everybody may GET /healthz. The token stays here; the cookie is a random text. A session
+// POST /sign-out ends it. Anyone may GET /healthz. The token stays here; the cookie is a random text. A session
 // lasts an hour at most.
 class TokenAccess final : public Access {
  public:
-  // `name` becomes part of the cookie's, because browsers send it to all ports of a host. The clock and the reviews
-  // outlive this object.
+  // `name` becomes part of the name of the cookie, because browsers send it to all ports of a host. The clock and the
+  // reviews outlive this object.
   TokenAccess(Clock& clock, Reviews& reviews, std::string_view name);
 
   Task<std::expected<Visitor, WebResponse>> admit(WebRequest request) override;

@@ -14,7 +14,7 @@ using asio::ip::tcp;
 
 namespace {
 
-// Retry interval while the process has no free file descriptor: nothing reports when one is free.
+// Retry interval while the process has no free file descriptor: no event says when one becomes free.
 constexpr Duration kDescriptorRetry = std::chrono::seconds(1);
 constexpr std::string_view kFull =
     "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 10\r\nContent-Length: 0\r\n\r\n";

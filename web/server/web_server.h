@@ -38,16 +38,16 @@ struct WebLimits {
 struct WebSite {
   std::vector<WebRoute> routes;
   std::span<const EmbeddedFile> files;
-  // Names that the Host of a request may have beside 127.0.0.1, localhost and [::1] with the port of the server. One
-  // without a port is accepted with any.
+  // Names that the Host of a request may have beside 127.0.0.1, localhost and [::1] with the port of the server. A
+  // name without a port is accepted with any port.
   std::vector<std::string> names;  // "*" = any
   WebLimits limits;
   std::shared_ptr<TlsFiles> tls;  // null = plain HTTP
 };
 
 // [core] Every response has a strict content security policy. A request is refused if its Host is not a name of the
-// site, and one that is not GET or HEAD if its Origin is not that Host, its type not JSON, or it lacks the header
-// X-Cardcage-Request: 1, which no form of another site can send.
+// site. One that is not GET or HEAD is also refused if its Origin is not that Host, its type is not JSON, or it lacks
+// the header X-Cardcage-Request: 1, which no form of another site can send.
 class WebServer {
  public:
   // The clock and `access` outlive the server.

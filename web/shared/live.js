@@ -21,7 +21,7 @@ export const send = (path, body) =>
     body: JSON.stringify(body),
   });
 
-// Keeps the objects of the old list that are equal in the new one: their rows are not rendered again.
+// Keeps the old objects that are equal in the new list, so that their rows are not rendered again.
 const texts = new WeakMap();
 function textOf(item) {
   if (!texts.has(item)) texts.set(item, JSON.stringify(item));
@@ -35,7 +35,7 @@ function keepEqual(old, fresh) {
   return fresh.map((item) => known.get(textOf(item)) ?? item);
 }
 
-// A stream that reconnects, and rests while the page is hidden. `open` is called after each pause, too, because changes
+// A stream that reconnects, and pauses while the page is hidden. `open` is also called after each pause, because changes
 // may have been missed. The other events are those of the server.
 export function watch(path, { open, lost, ...events }) {
   let source;
@@ -91,7 +91,7 @@ export class Live {
     for (const entry of this.entries.values()) this.refresh(entry);
   }
 
-  // EventSource does not tell why it failed.
+  // EventSource does not say why it failed.
   probe() {
     return request('session').catch(({ status }) => this.connected([401, 403].includes(status) ? 'denied' : 'lost'));
   }

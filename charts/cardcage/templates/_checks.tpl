@@ -22,7 +22,7 @@
 {{- fail (printf "fleet.port and fleet.healthPort are both %v: one program cannot listen twice; change one" .Values.fleet.port) }}
 {{- end }}
 {{- if and .Values.fleet.computeDomains.enabled (not .Values.fleet.enabled) }}
-{{- fail "fleet.computeDomains.enabled: cardcage-fleet keeps ComputeDomains, and fleet.enabled is false; enable both" }}
+{{- fail "fleet.computeDomains.enabled: cardcage-fleet manages ComputeDomains, and fleet.enabled is false; enable both" }}
 {{- end }}
 {{- include "cardcage.checks.profiles" . }}
 {{- range (include "cardcage.groups" . | fromJson).groups }}
