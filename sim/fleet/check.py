@@ -1,4 +1,4 @@
-"""Waits until the page at an address knows so many nodes. Usage: check.py URL NODES"""
+"""Waits until the page at an address knows a number of nodes. Usage: check.py URL NODES"""
 
 import json
 import sys

@@ -50,7 +50,7 @@ def uid(name: str) -> str:
 
 
 def node_name(number: int) -> str:
-    """Eight nodes are in a rack."""
+    """A rack has eight nodes."""
     return f"rack{number // 8 + 1:03d}-node{number % 8 + 1}"
 
 
@@ -122,7 +122,7 @@ def taint(driver: str, cause: str, effect: str, time: str) -> dict:
 
 
 def taint_rule(name: str, driver: str, pool: str, device_name: str, time: str) -> dict:
-    """Cordons a device by the hand of an administrator."""
+    """Cordons a device, as an administrator would."""
     return {
         "apiVersion": API, "kind": "DeviceTaintRule",
         "metadata": {"name": name, "uid": uid(name), "creationTimestamp": time},

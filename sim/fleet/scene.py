@@ -1,4 +1,4 @@
-"""Fills a store with a fleet, and lets it live: claims come and go, devices get sick and heal."""
+"""Fills a store with a fleet and keeps changing it: claims come and go, devices fail and recover."""
 
 import copy
 import random

@@ -48,7 +48,7 @@ def key_of(resource: Resource, item: dict) -> str:
 
 
 class Store:
-    """Any thread. Objects are never changed in place: put() takes over the object that it gets."""
+    """Any thread. Objects are never changed in place: put() takes ownership of its object."""
 
     def __init__(self, version: int = 1000):
         self.changed = threading.Condition()

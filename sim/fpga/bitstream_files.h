@@ -18,7 +18,7 @@ struct GbsFile {
 };
 std::string make_gbs(const GbsFile& file = {});
 
-// Makes the format before metadata: a magic number and the bytes of the interface's id, the last one first.
+// Makes the format before metadata: a magic number and the bytes of the interface's id in reverse order.
 std::string make_legacy_gbs(const std::string& interface_uuid, const std::string& data);
 
 struct XclbinSection {

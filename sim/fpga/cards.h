@@ -1,8 +1,8 @@
-// FPGA cards as data: the values that a card shows, and its faults. A description is a plain struct, so a test takes
-// one of the functions below and changes the relevant members.
+// FPGA cards as data: the values that a card shows, and its faults. A description is a plain struct, so a test calls
+// one of the functions below and changes the members that matter to it.
 //
-// Source: drivers/fpga/dfl-*.c, dfl-pci.c; Documentation/ABI/testing/sysfs-*fpga*, sysfs-platform-dfl-*; the trees that
-// the OPAE SDK's tests have of n3000, d5005 and n6000; the sysfs files of XRT's xocl and xclmgmt; the vendor kernel of
+// Source: drivers/fpga/dfl-*.c, dfl-pci.c; Documentation/ABI/testing/sysfs-*fpga*, sysfs-platform-dfl-*; the trees of
+// n3000, d5005 and n6000 in the tests of the OPAE SDK; the sysfs files of XRT's xocl and xclmgmt; the vendor kernel of
 // AMD for the files `firmware` and `flags` of an fpga_manager.
 #pragma once
 
@@ -61,7 +61,7 @@ struct Port {
   // How often the port has been disabled; the kernel counts, and enables the port at 0.
   unsigned disabled = 0;
   bool released = false;  // released by FME_PORT_RELEASE
-  // FME_PORT_ASSIGN has returned the port: it has no driver until dfl-pci is bound to the card anew.
+  // FME_PORT_ASSIGN has returned the port: it has no driver until dfl-pci is bound to the card again.
   bool lacks_driver = false;
   Clock clock;
   unsigned regions = 1;  // 2 with signal tap

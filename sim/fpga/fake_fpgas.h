@@ -1,5 +1,5 @@
-// FPGA cards in a mounted /sys and /dev that respond like the kernel: errnos at read(2), errors that only their own
-// value clears, O_EXCL, the ioctls of DFL, slow programming, drivers that are bound and unbound.
+// FPGA cards in a mounted /sys and /dev that respond like the kernel: errnos of read(2), errors that are cleared only by
+// their own value, O_EXCL, the ioctls of DFL, slow programming, drivers that are bound and unbound.
 //
 // Source: drivers/fpga/dfl.c, dfl-fme-main.c, dfl-fme-pr.c, dfl-fme-mgr.c, dfl-afu-main.c, dfl-afu-error.c,
 // fpga-region.c, fpga-mgr.c; include/uapi/linux/fpga-dfl.h; drivers/base/bus.c and drivers/pci/iov.c of Linux.
@@ -66,7 +66,7 @@ class FakeFpgas : private FuseServer::Files {
     std::string node_number;       // major:minor of all nodes, also in their files `dev`
     // Kernels before 5.10 let a node be opened once; later ones share it unless O_EXCL is given.
     bool single_open = false;
-    // A PR that fails leaves the port disabled until dfl-pci is bound anew: fpga_region_program_fpga() does not enable
+    // A PR that fails leaves the port disabled until dfl-pci is bound again: fpga_region_program_fpga() does not enable
     // the bridges, and the port counts. False: the driver enables the port again.
     bool failure_keeps_port_disabled = true;
     // Folder of the files that `firmware` of an fpga_manager names; empty: every name is found.
@@ -81,7 +81,7 @@ class FakeFpgas : private FuseServer::Files {
   };
   // An access with an effect: "open dfl-port.0", "close dfl-port.0", "ioctl dfl-port.0 PORT_RESET", "write PATH: TEXT".
   struct Access {
-    pid_t caller = 0;  // the thread; 0 for a close, whose caller the kernel does not tell
+    pid_t caller = 0;  // the thread; 0 for a close, whose caller the kernel does not name
     std::string what;
   };
 
@@ -99,7 +99,7 @@ class FakeFpgas : private FuseServer::Files {
   std::filesystem::path devfs() const { return root_ / "dev"; }
   std::filesystem::path procfs() const { return root_ / "proc"; }
   std::filesystem::path function(const std::string& address) const { return sysfs() / "bus/pci/devices" / address; }
-  // Return /dev/dfl-port.M and /dev/dfl-fme.N with their present numbers, and the folders in /sys.
+  // Return /dev/dfl-port.M and /dev/dfl-fme.N with their current numbers, and the folders in /sys.
   std::filesystem::path port_node(const std::string& address, unsigned port = 0) const;
   std::filesystem::path fme_node(const std::string& address) const;
   std::filesystem::path port_folder(const std::string& address, unsigned port = 0) const;

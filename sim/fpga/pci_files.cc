@@ -68,7 +68,7 @@ bool matches(const PciFunction& function, const std::string& driver) {
   return (function.driver_override.empty() ? function.native : function.driver_override) == driver;
 }
 
-// Binds a driver, which starts with the present state of the hardware.
+// Binds a driver, which starts with the current state of the hardware.
 void start_driver(Card& card, PciFunction& function, const std::string& driver) {
   function.driver = driver;
   if (driver != "dfl-pci" || function.address != card.address || !card.dfl) return;

@@ -1,4 +1,4 @@
-// The files of the cards in /sys, /dev and /proc: a tree that is made anew whenever the cards change.
+// The files of the cards in /sys, /dev and /proc: a tree that is rebuilt whenever the cards change.
 #pragma once
 
 #include <filesystem>

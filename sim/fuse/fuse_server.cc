@@ -36,7 +36,7 @@ std::string bytes_of(const T& value) {
   return std::string(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-// The inode number of a path is the same at every look.
+// The inode number of a path never changes.
 fuse_attr attributes(const std::string& path, unsigned mode) {
   constexpr std::uint64_t kSize = 4096;  // as in sysfs
   fuse_attr made{};

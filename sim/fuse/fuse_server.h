@@ -106,7 +106,7 @@ class FuseServer {
   std::thread server_;
 };
 
-// The flags of the open(2), openat(2) or openat2(2) in which the thread waits; nothing if it is in no such call.
+// The flags of the open(2), openat(2) or openat2(2) in which the thread waits; nothing if it is not in such a call.
 std::optional<std::uint64_t> open_flags_of(pid_t thread);
 
 // These copy between this process and another one, which waits; false if an address is not mapped.

@@ -2,7 +2,7 @@
 module on its fake driver and of the NIC module, and a pod with a device of a driver on the Go helper library. Runs inside `isolate`, for
 `tools/test bench pods`.
 
-The kinds take turns, so a busy machine changes the figures and hardly their differences. CARDCAGE_BENCH_ROUNDS (default 20) is the number
+The kinds take turns, so a busy machine changes the figures but hardly their differences. CARDCAGE_BENCH_ROUNDS (default 20) is the number
 of pods of each kind.
 """
 

@@ -1,4 +1,4 @@
-"""The daemon with other values of the chart, for a while, and modules that a test adds like another vendor's."""
+"""The daemon with other values of the chart for a while, and modules that a test adds as another vendor would."""
 
 import hashlib
 import json

@@ -32,7 +32,7 @@ class Fault:
 
 @dataclass
 class Outage:
-    """The time in which the kubelet may have no healthy device of FPGA and reject pods for that, from `begun` until `ended` (time.time)."""
+    """The time in which the kubelet may have no healthy device of FPGA and reject pods because of that, from `begun` until `ended` (time.time)."""
     fault: str
     begun: float
     over: float  # later checkpoints of the kubelet have the devices after the fault
@@ -42,12 +42,12 @@ class Outage:
 class Chaos:
     """Causes one fault after the other while the context is open. Equal seeds give equal faults at equal moments.
 
-    No plugin can prevent that the kubelet rejects pods during an outage. It marks all devices of a resource unhealthy when
-    the connection to the plugin ends, and it knows no device when it starts; both last until it has the next list. So only
-    an end of the daemon or of the kubelet is an outage. A frozen process keeps its connections, and the daemon makes a
-    deleted socket anew without a new registration. While a worker restarts the daemon lists its devices as healthy for
-    RESTART_GRACE and lets Allocate wait; but each pause before a restart is twice as long as the one before, so a worker
-    that is killed again and again causes outages, too.
+    No plugin can keep the kubelet from rejecting pods during an outage. The kubelet marks all devices of a resource
+    unhealthy when the connection to the plugin ends, and knows no devices when it starts; both last until it has the next
+    list. So only the end of the daemon or of the kubelet is an outage: a frozen process keeps its connections, and the
+    daemon replaces a deleted socket without a new registration. While a worker restarts, the daemon lists its devices as
+    healthy for RESTART_GRACE and lets Allocate wait. Each pause before a restart is twice as long as the one before, so a
+    worker that is killed repeatedly causes outages, too.
     """
 
     def __init__(self, cluster: Cluster, daemon: Daemon, seed: int):
@@ -107,7 +107,7 @@ class Chaos:
         return not any(other is not outage and other.begun < outage.ended and outage.begun < other.ended for other in self.outages)
 
     def last_fault(self, moment: float) -> str:
-        """The last fault that began before the end of the second from this moment; a hint for the reader."""
+        """The last fault that began before the end of the second from this moment; a hint for readers."""
         begun = [fault for fault in self.faults if fault.begun < moment + 1]
         return f"{moment - begun[-1].undone:.0f} s after {begun[-1].name}" if begun else "before all faults"
 
@@ -131,7 +131,7 @@ class Chaos:
         return time.time() + 0.05  # the kubelet reads the end of a connection at once, and no daemon starts that soon
 
     def _container_killed(self) -> float:
-        """Kills the parent of the daemon: a running kubelet starts the container again once it has reached the API server."""
+        """Kills the parent of the daemon: a running kubelet restarts the container once it has reached the API server."""
         for pid in self.daemon.parent_ids():
             os.kill(pid, signal.SIGKILL)
         self.pause = 1

@@ -88,7 +88,7 @@ class Cluster:
         return moment
 
     def restart_api_server(self, gates: dict[str, bool] = node.GATES) -> None:
-        """Kills kube-apiserver and starts it again, perhaps with other feature gates."""
+        """Kills kube-apiserver and starts it again, optionally with other feature gates."""
         self.api_server.command = node.kube_apiserver(gates).command
         self.api_server.restart(signal.SIGKILL)
         self._until(self.api.ready, "kube-apiserver /readyz", 60)

@@ -39,7 +39,7 @@ def image_archive() -> Path:
 
 
 def load_next_image(tag: str, daemon: str = "") -> None:
-    """Loads the image under another tag, perhaps with another daemon that was built."""
+    """Loads the image under another tag, optionally with another build of the daemon."""
     layer = images.Layer().file("/etc/image", tag.encode())  # makes each image different
     if daemon:
         layer.file("/usr/bin/cardcage", build_folder() / "bin" / daemon)
@@ -202,7 +202,7 @@ class Daemon:
         self._rolled_out()
 
     def upgrade(self, tag: str = NEXT_TAG, daemon: str = "") -> None:
-        """Changes the image, perhaps to one with another daemon that was built."""
+        """Changes the image, optionally to one with another build of the daemon."""
         load_next_image(tag, daemon)
         self.apply({"image": {"tag": tag}})
 

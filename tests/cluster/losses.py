@@ -28,7 +28,7 @@ def seconds(timestamp: str) -> float:
 def loss_of(pod: dict, rejections: list[dict]) -> Loss | None:
     """The loss of a pod that has ended, from its status and the Events of its rejection; None if it succeeded.
 
-    A kubelet that starts may write the status of a rejected pod anew, without a reason. The Event has the reason then, and the
+    A kubelet that starts may rewrite the status of a rejected pod without a reason. The Event has the reason then, and the
     time: a kubelet that starts also rejects pods that an earlier one had admitted, and they keep the time of their start. An Event
     may get lost. A pod that failed without a reason counts as rejected, too: no container of a stream makes its pod fail.
     """

@@ -23,7 +23,7 @@ def test_pod_runs_and_ends(scene):
 
 
 def test_pod_reaches_the_api_server(scene):
-    """At the address in the pod's environment, which the daemon in its DaemonSet uses."""
+    """Calls the address in the pod's environment, which the daemon in its DaemonSet uses."""
     scene.apply(pod("caller", [container(command=f"nc -w 5 {API_ADDRESS} 443 </dev/null && echo reached $KUBERNETES_SERVICE_HOST")]))
     scene.wait_phase("caller", "Succeeded")
     assert scene.logs("caller").strip() == f"reached {API_ADDRESS}"

@@ -1,4 +1,4 @@
-"""The power of a stolen token of a node's daemon over the status of claims. These tests use the rights that claimStatus and
+"""What a stolen token of a node's daemon can do to the status of claims. These tests use the rights that claimStatus and
 bindingConditions of the chart give on Kubernetes up to 1.35, where RBAC does not distinguish a status from an allocation."""
 
 import json
@@ -125,7 +125,7 @@ def test_entries_of_other_drivers_stay_as_they_are(scene, claim_on):
 
 
 def test_a_write_that_changes_nothing_is_taken(scene, claim_on):
-    """As when the daemon removes entries that have already gone with the allocation."""
+    """Like the daemon when it removes entries that have already gone with the allocation."""
     assert patch(scene, claim_on(None), {"devices": []}, kind="apply-patch+yaml") == (200, "")
     assert patch(scene, claim_on("node2"), {"devices": []}, kind="apply-patch+yaml") == (200, "")
 

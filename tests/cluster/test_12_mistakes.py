@@ -1,4 +1,4 @@
-"""Mistakes of people who install: each shows where docs/troubleshooting.md says, and none is a crash loop."""
+"""Mistakes of installation: each shows where docs/troubleshooting.md says, and none causes a crash loop."""
 
 import re
 import time

@@ -51,7 +51,7 @@ def test_two_requests_of_a_claim_go_to_the_containers_that_name_them(scene, daem
 
 
 def test_one_claim_of_two_pods(scene, daemon):
-    """The second pod gets the device without a second prepare, and keeps it when the first pod ends."""
+    """The second pod gets the device without another prepare, and keeps it when the first pod ends."""
     scene.apply(claim("shared"), *(pod(name, [container(claims=[{"name": "gpu"}])], [use("gpu", claim="shared")])
                                    for name in ("first", "second")))
     scene.wait_running("first", "second")
@@ -92,7 +92,7 @@ def test_pod_deletion_frees_everything(scene, daemon):
 
 
 def test_job_with_selectors_on_attributes_and_capacity(scene, cluster, daemon):
-    """As in the Kubernetes tutorial: a class with a selector, a template with another selector, and a shared claim."""
+    """From the Kubernetes tutorial: a class with a selector, a template with another selector, and a shared claim."""
     selects = f'device.driver == "{DRIVER}" && device.attributes["{DRIVER}"].model.startsWith("Mock")'
     enough = f'device.capacity["{DRIVER}"].memory.compareTo(quantity("1Gi")) >= 0'
     device_class = f"{scene.namespace}-class"

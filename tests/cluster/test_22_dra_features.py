@@ -37,7 +37,7 @@ def test_an_extended_resource_is_served_by_a_class(scene, daemon, features, reso
 
 
 def test_the_first_alternative_that_fits_and_its_parameters(scene, daemon, features):
-    """Parameters name a request, or one of its alternatives; those of an alternative that was not chosen do not count (KEP-4816)."""
+    """Parameters name a request, or one of its alternatives; those of an alternative that was not chosen are ignored (KEP-4816)."""
     spec = claim("first-fit")
     impossible = [{"cel": {"expression": index_is(99)}}]
     spec["spec"] = {"devices": {
@@ -102,7 +102,7 @@ def test_a_taint_rule_evicts_a_pod(scene, daemon, features, taint_rule):
 
 
 def test_pools_of_several_nodes_are_left_alone(cluster, daemon, features):
-    """Slices of the same driver that do not belong to the node alone are another publisher's (KEP-4815)."""
+    """Slices of the same driver that do not belong to the node alone come from another publisher (KEP-4815)."""
     of_nodes = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["node8", "node9"]}]}]}
     made = [cluster.api.create(f"{RESOURCES}/resourceslices", {"metadata": {"name": f"fabric-{number}"}, "spec": {
         "driver": DRIVER, "pool": {"name": f"fabric-{number}", "generation": 1, "resourceSliceCount": 1}, "devices": [{"name": "link-0"}], **where}})

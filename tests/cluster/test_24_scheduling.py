@@ -40,7 +40,7 @@ def test_a_gated_pod_holds_no_device(scene, daemon):
 
 
 def test_affinity_with_match_label_keys(scene, daemon):
-    """A pod requires the server of its own version beside it. Until that exists, it holds no device."""
+    """A pod requires a server of its own version on the same node. Until that exists, it holds no device."""
     beside = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{
         "labelSelector": {"matchLabels": {"role": "server"}}, "matchLabelKeys": ["version"], "topologyKey": HOSTNAME}]}}
     scene.apply(template("gpu", request()), claim("later"),
@@ -62,7 +62,7 @@ def evict(api: Api, scene: Scene, name: str) -> None:
 
 
 def test_an_eviction_frees_the_device_for_the_next_pod(cluster, scene, daemon):
-    """A drain evicts pods by the API. The claim stays, and is prepared again for the next pod."""
+    """A drain evicts pods through the API. The claim stays, and is prepared again for the next pod."""
     scene.apply(claim("one"), with_gpu("first", "one"))
     scene.wait_running("first")
     uid = scene.get("resourceclaims", "one")["metadata"]["uid"]

@@ -120,7 +120,7 @@ def test_edit_of_the_configuration(scene, daemon, running):
 
 
 def test_kubelet_forgets_a_claim(cluster, scene, daemon, running):
-    """As after `kubeadm reset`: no kubelet will ever unprepare the claim, and an operator forgets it."""
+    """After `kubeadm reset` no kubelet will ever unprepare the claim: an operator forgets it."""
     read_checkpoint = build_folder() / "bin" / "api_client_test"
     subprocess.run([read_checkpoint, "--gtest_filter=RealClaimCheckpointTest.*"], check=True, timeout=30,
                    env={**os.environ, "CARDCAGE_CLUSTER_KUBELET_ROOT": str(KUBELET_ROOT), "CARDCAGE_CLUSTER_CLAIM_UID": running})

@@ -44,7 +44,7 @@ def claim_reads() -> int:
 
 
 def test_pod_that_cannot_end_is_deleted_by_force(cluster, scene, impatient):
-    """As with a process that hangs in a driver: the API server has neither the pod nor its claim, and the node still has both."""
+    """The state that a process stuck in a driver leaves: the API server has neither the pod nor its claim, the node has both."""
     scene.apply(template("one"), pod("hung", [container(claims=[{"name": "gpu"}])], [use("gpu", template="one")]))
     scene.wait_running("hung")
     [held] = scene.items("resourceclaims")
@@ -65,7 +65,7 @@ def test_pod_that_cannot_end_is_deleted_by_force(cluster, scene, impatient):
 
 
 def test_orphan_is_released(cluster, scene, impatient):
-    """As after `kubeadm reset`, which leaves a kubelet without its state."""
+    """The state after `kubeadm reset`, which leaves a kubelet without its state."""
     scene.apply(claim("held"), pod("user", [container(claims=[{"name": "gpu"}])], [use("gpu", claim="held")]))
     scene.wait_running("user")
     uid = scene.get("resourceclaims", "held")["metadata"]["uid"]

@@ -1,4 +1,4 @@
-"""The errors that users read, and the health of devices."""
+"""The errors that users see, and the health of devices."""
 
 import time
 
@@ -39,7 +39,7 @@ def test_health_is_in_the_pod_status(scene, daemon):
 
 
 def test_device_goes_bad_and_recovers(scene, daemon, measured):
-    """The status of a running pod reports it, and a taint keeps new pods away."""
+    """The status of a running pod shows it, and a taint keeps new pods away."""
     scene.apply(claim("sick"), pod("user", [container(claims=[{"name": "gpu"}])], [use("gpu", claim="sick")]))
     scene.wait_running("user")
     [device] = allocated(scene.get("resourceclaims", "sick"))

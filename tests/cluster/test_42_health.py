@@ -51,7 +51,7 @@ def healthy_again():
 
 
 def test_xid_reaches_everybody_and_heals_by_itself(scene, daemon, measured):
-    """The cause Xid of the mock is an event that never ends: it is over after 10 s of silence."""
+    """The mock's cause Xid is an event without an end: it recovers after 10 s of silence."""
     device = running_with_gpu(scene, "user")
     scene.wait_health("user", "Healthy")
     restarts = scene.get("pods", "user")["status"]["containerStatuses"][0]["restartCount"]

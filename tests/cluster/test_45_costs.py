@@ -25,7 +25,7 @@ def test_no_request_of_the_daemon_was_refused(daemon):
     left out: test_10_access.py provokes refusals on purpose.
 
     A server that has just started does not know all roles and bindings yet, and forbids what it allows a moment later. It
-    refuses lists while test_22_dra_features.py has turned their feature gate off. The right to read pods is optional."""
+    refuses list attributes while test_22_dra_features.py has turned off their feature gate. The right to read pods is optional."""
     own = [event for event in requests() if "impersonatedUser" not in event]
     allowed = {what(event) for event in own if decision(event) == "allow"}
     refused = [event for event in own if event["responseStatus"]["code"] in (400, 401, 403, 415, 422)

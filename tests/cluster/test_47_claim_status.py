@@ -68,7 +68,7 @@ def objects(stream: str) -> list[dict]:
 
 
 def test_a_pod_starts_without_the_right_to_state_anything(scene, daemon, ports, request):
-    """The daemon names the missing right, and writes the status once it may."""
+    """The daemon names the missing right, and writes the status as soon as it has the right."""
     scene.apply(claim("port", _port()), user("early", use("port", claim="port")))
     scene.wait_running("early")
     until(lambda: condition(daemon)["state"] == "refused", "the daemon shows that it may not write", 10)

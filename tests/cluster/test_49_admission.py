@@ -36,7 +36,7 @@ def device_class(name: str, driver: str, parameters: dict) -> dict:
 
 
 def refusal(api: Api, driver: str, parameters: dict, kind: str, version: str = "v1") -> str:
-    """The API server's refusal of an object with the parameters; empty if it accepts it. The object is not stored."""
+    """The API server's refusal of an object with the parameters; empty if it accepts the object, which is not stored."""
     root = f"/apis/resource.k8s.io/{version}"
     devices = {"requests": [], "config": config(driver, parameters)}
     where, spec = {

@@ -45,7 +45,7 @@ def test_two_containers_and_one_without(scene, daemon):
 
 
 def test_init_containers_and_then_app_containers_have_all(scene, daemon):
-    """The kubelet allocates the devices of an init container again, to the next one and to the app containers."""
+    """The kubelet reuses the devices of an init container for the next one and for the app containers."""
     scene.apply(pod("user", [container("five", limits={FPGA: 5}), container("three", limits={FPGA: 3})],
                     initContainers=[container(name, "env; ls /dev/mock", limits={FPGA: 8}) for name in ("before", "then")]))
     scene.wait_running("user")
@@ -97,7 +97,7 @@ def test_more_than_one_share_is_refused(scene, daemon):
 
 
 def test_more_than_there_are(scene, daemon):
-    """The scheduler holds such a pod back, and the kubelet rejects one that bypasses it. Both texts are Kubernetes'."""
+    """The scheduler holds such a pod back, and the kubelet rejects one that bypasses it. Kubernetes wrote both texts."""
     scene.apply(pod("patient", [container(limits={FPGA: 9})]), pod("forced", [container(limits={FPGA: 9})], nodeName=NODE))
     [text, *_] = until(lambda: scene.events("FailedScheduling", "patient"), "the scheduler reports why", 15)
     assert f"Insufficient {FPGA}" in text
@@ -107,8 +107,8 @@ def test_more_than_there_are(scene, daemon):
 
 
 def test_device_that_cannot_be_prepared_says_why(cluster, scene, daemon):
-    """The pod's status has the text of the module. The device is not offered for a while, or one pod after the other would
-    fail. Other resources are not affected."""
+    """The pod's status has the module's text. The device is withheld for a while, so that pods do not fail one after the
+    other. Other resources are not affected."""
     scene.apply(pod("broken", [container(limits={ASIC: 1})]))
     status = wait_rejected(scene, "broken")
     assert status["reason"] == "UnexpectedAdmissionError"

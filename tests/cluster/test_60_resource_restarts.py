@@ -54,7 +54,7 @@ def test_kubelet_restart_while_pods_come(cluster, scene, daemon, running, measur
 
 
 def test_sockets_are_wiped(cluster, scene, daemon, running, measured):
-    """The sockets beside kubelet.sock come back, and the kubelet's open connections stay."""
+    """The sockets beside kubelet.sock come back, and the kubelet's open connections survive."""
     def sockets() -> set:
         return {path for path in DEVICE_PLUGINS.iterdir() if path.is_socket() and path != KUBELET_SOCKET}
 

@@ -1,4 +1,4 @@
-"""The release is upgraded and rolled back while pods keep coming."""
+"""The release is upgraded and rolled back while new pods keep starting."""
 
 import time
 

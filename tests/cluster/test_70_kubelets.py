@@ -53,7 +53,7 @@ def test_health_is_in_the_pod_status(scene, daemon, kubelet):
 
 
 def test_alternative_of_a_request(scene, daemon, kubelet):
-    """A kubelet passes the name of the request to the container, without that of the alternative."""
+    """The kubelet passes the name of the request to the container, without the name of the alternative."""
     chosen = claim("chosen")
     chosen["spec"]["devices"]["requests"] = [{"name": "gpu", "firstAvailable": [
         {"name": "none", "deviceClassName": CLASS, "selectors": [{"cel": {"expression": "false"}}]}, {"name": "pair", "deviceClassName": CLASS, "count": 2}]}]

@@ -1,4 +1,4 @@
-"""Features of DRA under the oldest kubelets that have them. test_22 has them all, under the newest."""
+"""Features of DRA under the oldest kubelets that have them. test_22 covers all of them under the newest."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def test_admin_access_beside_the_claim_of_a_user(scene, daemon, features):
 
 
 def test_a_device_that_needs_no_prepare(scene, daemon, features):
-    """A kubelet before 1.37 does not know skipNodeOperations: it calls, and gets a response as for any device."""
+    """A kubelet before 1.37 does not know skipNodeOperations: it calls the driver, and gets a response as for any device."""
     until(lambda: not any("skipNodeOperations" in found["spec"] for found in daemon.slices(PORT_DRIVER)),
           "the slices ask no old kubelet to skip calls", 30)
     scene.apply(claim("port", request("port", device_class=PORT_CLASS)),

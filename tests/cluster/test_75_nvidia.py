@@ -179,7 +179,7 @@ def test_container_gets_the_driver(scene, gpus):
 
 @pytest.fixture(scope="module")
 def real_libcuda(gpus):
-    """The fake driver's libcuda is a text, but a loader needs a library."""
+    """The fake driver's libcuda is a text file, but a loader needs a library."""
     library = ROOT / "driver/usr/lib64/libcuda.so.580.65.06"
     before = library.read_bytes()
     library.write_bytes(libcuda("the node's"))
@@ -195,7 +195,7 @@ def real_libcuda(gpus):
     {"whose": "the image's", "compat": "595.10.02"},
     {"whose": "the image's", "compat": "595.10.02", "baked": False}], ids=str)
 def test_programs_find_libcuda(scene, real_libcuda, image):
-    """By its SONAME and in the list of ldconfig, even in images with an older one in their cache; a newer one is the image's."""
+    """libcuda is found by its SONAME and by ldconfig, even in images whose cache has an older one; a newer one of the image wins."""
     options = dict(image)
     whose, read_only = options.pop("whose"), options.pop("read_only", False)
     load_glibc_image("cardcage.test/glibc:1", **options)
@@ -240,7 +240,7 @@ def test_time_slices(scene, gpus):
 
 
 def test_mps(scene, gpus):
-    """The pods of a claim share its GPU, and memory with the control daemon; no other process sees that memory."""
+    """The pods of a claim share its GPU, and share memory with the control daemon; no other process sees that memory."""
     scene.apply(gpu_claim("mps", sharing={"strategy": "MPS", "mpsConfig": {"defaultActiveThreadPercentage": 40}}),
                 gpu_claim("plain"), user("first", "mps"), user("second", "mps"), user("other", "plain"))
     scene.wait_running("first", "second", "other")
@@ -476,7 +476,7 @@ def test_partitions_are_made_for_claims(scene, daemon, partitions):
 @pytest.mark.parametrize("step", ["nvmlDeviceSetMigMode", "nvmlDeviceCreateGpuInstanceWithPlacement",
                                   "nvmlGpuInstanceCreateComputeInstance", "nvmlComputeInstanceGetInfo_v2"])
 def test_death_while_a_partition_is_made(scene, daemon, partitions, step):
-    """Changes from before the death of the daemon and its workers are found again, and undone with the claim."""
+    """Changes made before the daemon and its workers died are found again, and undone with the claim."""
     before = int(fake("calls", step))
     fake("hang", step)
     try:

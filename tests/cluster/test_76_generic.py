@@ -44,7 +44,7 @@ def names(daemon) -> set[str]:
 
 
 def numbers(path: str) -> str:
-    """As a container sees them: major and minor, hexadecimal."""
+    """Major and minor as a container sees them, in hexadecimal."""
     node = os.stat(path).st_rdev
     return f"{os.major(node):x}:{os.minor(node):x}"
 

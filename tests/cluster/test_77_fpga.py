@@ -47,7 +47,7 @@ def of(name: str) -> str:
 
 
 def fake(*words: str) -> str:
-    """Asks or changes the fake cards: fake("afu", N3000, "0", NLB0)."""
+    """Queries or changes the fake cards: fake("afu", N3000, "0", NLB0)."""
     return subprocess.run([build_folder() / "bin/fake-fpga", ROOT, *words], text=True, stdout=subprocess.PIPE, check=True).stdout
 
 
@@ -56,7 +56,7 @@ def name_of(card: str, number: int = 0) -> str:
 
 
 def port(card: str, number: int = 0) -> Path:
-    """The folder of sysfs; its name is that of the node."""
+    """The folder in sysfs, named like the node."""
     files = (ROOT / "sys/bus/pci/devices" / card).glob("fpga_region/*/dfl-port.*/id")
     [folder] = [file.parent for file in files if int(file.read_text()) == number]
     return folder
@@ -161,7 +161,7 @@ def user(name: str, claimed: str) -> dict:
 
 
 def retry(scene, name: str = "user") -> None:
-    """Makes the kubelet retry the pod, by a change; by itself it would wait for a minute or two."""
+    """Changes the pod so that the kubelet retries it; otherwise the kubelet would wait for a minute or two."""
     kubectl("annotate", f"--namespace={scene.namespace}", "--overwrite", "pod", name, "retry=now")
 
 
@@ -299,7 +299,7 @@ def neighbour(scene, cards):
 
 
 def test_health_in_the_pod_status(scene, daemon, cards):
-    """The status of a running pod shows errors of its port and their end, and new pods avoid it meanwhile. Heat is reported without effect."""
+    """The status of a running pod shows errors of its port and their end, and new pods avoid it meanwhile. Heat is only reported."""
     scene.apply(fpga_claim("one", f"{of('type')} == 'port' && {of('card')} == '{N3000}'"), user("user", "one"))
     scene.wait_running("user")
     scene.wait_health("user", "Healthy")
@@ -364,7 +364,7 @@ def test_daemon_dies_while_it_programs(scene, daemon, cards, neighbour):
 
 
 def test_worker_dies_while_it_programs(scene, daemon, cards, neighbour):
-    """The kernel keeps programming, and meanwhile no claim can get the region."""
+    """The kernel continues programming, and no claim can get the region meanwhile."""
     begin_to_program(scene)
     [old] = workers(daemon)
     os.kill(old, signal.SIGKILL)

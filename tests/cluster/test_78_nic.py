@@ -1,4 +1,4 @@
-"""Network devices (docs/nic.md): interfaces of the node, made of veth and macvlan, go to pods and come back."""
+"""Network devices (docs/nic.md): veth and macvlan interfaces of the node move to pods and come back."""
 
 import json
 import os
@@ -258,7 +258,7 @@ def of_another_sandbox(file: Path) -> None:
 
 @pytest.mark.parametrize("spoil", [Path.unlink, of_another_sandbox])
 def test_no_container_starts_without_its_device(scene, daemon, nics, spoil):
-    """As after a kill of the daemon between the sandbox and the attach, and with a reused number of a namespace."""
+    """The state after a kill of the daemon between sandbox and attach, with a reused namespace number."""
     scene.apply(nic_claim("nic", "nic0", name="net1", addresses=["10.77.0.10/24"]), user("user", "nic", restartPolicy="Always"))
     scene.wait_running("user")
     daemon.scale_to_nothing()

@@ -1,4 +1,4 @@
-"""Cards in a described PCIe bus: a GPU and a network device next to each other, from two drivers of one host; RDMA."""
+"""Cards on a simulated PCIe bus: a GPU and a network device next to each other, from two drivers of one host; RDMA."""
 
 import os
 import stat
@@ -29,7 +29,7 @@ RELEASE = {
 
 
 def plug(address: str, path: str, network: bool = False) -> None:
-    """A function in a described sysfs: path is below the root complex, such as pci0000:40/0000:40:01.0."""
+    """A function in a simulated sysfs: path is below the root complex, such as pci0000:40/0000:40:01.0."""
     folder = ROOT / "sys/devices" / path / address
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "class").write_text("0x020000\n" if network else "0x030200\n")
@@ -104,7 +104,7 @@ def test_a_card_on_a_root_port_has_no_switch(daemon, machine):
 
 @pytest.fixture
 def verbs_node():
-    """Makes a node that reads as empty, in the place of the card driver's node."""
+    """Makes a node that reads as empty, in place of the card driver's node."""
     NODE.parent.mkdir(exist_ok=True)
     os.mknod(NODE, stat.S_IFCHR | 0o666, os.makedev(1, 3))
     yield
@@ -113,7 +113,7 @@ def verbs_node():
 
 
 def test_example(scene, daemon, machine, verbs_node):
-    """The class of NVIDIA's GPUs has the mock's here. The container may lock any amount of memory, where root can allow that."""
+    """Here the class of NVIDIA's GPUs selects the mock's. The container may lock any amount of memory, where root can allow it."""
     apply(class_of(GPU_DRIVER, "gpu.nvidia.com"))
     running = ["gpu-with-nic"] if may_raise_limits() else []
     try:

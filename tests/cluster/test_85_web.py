@@ -1,4 +1,4 @@
-"""The page of a node: behind the API server's proxy, for users with the right to look, without commands."""
+"""The page of a node: behind the API server's proxy, for users who may read it, without commands."""
 
 import json
 import ssl
@@ -70,7 +70,7 @@ def page(cluster, daemon) -> Iterator[Page]:
 
 @contextmanager
 def reader(scene, name: str, node: str = NODE) -> Iterator[str]:
-    """A service account that may look at the page of a node, and its token."""
+    """A service account that may read the page of a node, and its token."""
     token = account(scene, name)
     role = f"{scene.namespace}-{name}"
     apply({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": role},
@@ -151,7 +151,7 @@ def test_commands_are_refused(scene, page, daemon):
 
 
 def test_the_socket_of_the_page_refuses_commands(daemon, page):
-    """Also a page that was taken over could not command the daemon."""
+    """Even a compromised page could not command the daemon."""
     socket = "/run/cardcage/view/admin.sock"
     assert NODE in daemon.cagectl("--socket", socket, "status")
     said = kubectl("exec", f"--namespace={NAMESPACE}", page.pod["metadata"]["name"], "--", "/usr/bin/cagectl", "--socket", socket,

@@ -1,4 +1,4 @@
-"""The page of all nodes: what it shows of this node's devices, and to whom."""
+"""The page of all nodes: what it shows about this node's devices, and to whom."""
 
 import json
 from collections.abc import Iterator

@@ -85,7 +85,7 @@ def manifests() -> Path:
 
 @pytest.fixture
 def domain(scene, served) -> Iterator[str]:
-    """The UID of a ComputeDomain as NVIDIA's documentation has it. It goes with its template."""
+    """The UID of a ComputeDomain from NVIDIA's documentation. Deleting the domain must delete its template."""
     scene.apply({"apiVersion": "resource.nvidia.com/v1beta1", "kind": "ComputeDomain", "metadata": {"name": "my-compute-domain"},
                  "spec": {"numNodes": 0, "channel": {"resourceClaimTemplate": {"name": "imex-channel-0"}}}})
     until(lambda: status(scene).get("status") == "Ready", "the domain is ready", 60)

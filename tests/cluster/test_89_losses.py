@@ -1,4 +1,4 @@
-"""The chaos' judgement of a pod that did not succeed; without a cluster."""
+"""How the chaos test judges a pod that did not succeed; without a cluster."""
 
 import time
 from unittest.mock import Mock

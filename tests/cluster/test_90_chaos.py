@@ -1,4 +1,4 @@
-"""Faults at random while pods with claims and pods with resources come and go: `tools/test chaos`."""
+"""Random faults while pods with claims and pods with resources come and go: `tools/test chaos`."""
 
 import collections
 import json

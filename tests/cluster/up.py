@@ -1,4 +1,4 @@
-"""Boots the cluster for a person: runs a shell or the given command, and stops the cluster when that exits."""
+"""Boots the cluster for interactive use: runs a shell or the given command, and stops the cluster when that exits."""
 
 import os
 import signal

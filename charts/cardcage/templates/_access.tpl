@@ -18,7 +18,7 @@ subjects:
     namespace: {{ $root.Release.Namespace }}
 {{- end }}
 
-{{- /* Modules that state the condition of a claim's devices: the NIC module states the addresses of interfaces. */}}
+{{- /* Modules that report the condition of a claim's devices: the NIC module reports the addresses of interfaces. */}}
 {{- define "cardcage.writesClaimStatus" -}}
 {{- if .Values.claimStatus.enabled }}true{{ else }}
 {{- range (include "cardcage.drivers" . | fromJson).drivers }}{{ if eq .module "nic" }}true{{ end }}{{ end }}
@@ -26,13 +26,13 @@ subjects:
 {{- end }}
 
 {{- define "cardcage.statusRules" -}}
-# Server-side apply. For RBAC up to Kubernetes 1.35 this is the right to change the allocation of a claim, too, which the policy
-# {{ include "cardcage.fullname" . }}-claim-status refuses; from 1.36 on that takes resourceclaims/binding.
+# Server-side apply. Up to Kubernetes 1.35 RBAC cannot separate this from changing the allocation of a claim, which the policy
+# {{ include "cardcage.fullname" . }}-claim-status refuses; from 1.36 on that needs resourceclaims/binding.
 - apiGroups: [resource.k8s.io]
   resources: [resourceclaims/status]
   verbs: [patch]
-# Entries of these drivers only, in claims that are allocated on the daemon's own node: the policy requires this right, and from
-# Kubernetes 1.36 on the API server, too.
+# Only entries of these drivers, in claims that are allocated on the daemon's own node: the policy requires this right, and from
+# Kubernetes 1.36 on the API server does, too.
 {{- $names := list }}
 {{- range (include "cardcage.drivers" . | fromJson).drivers }}{{ $names = append $names .name }}{{ end }}
 - apiGroups: [resource.k8s.io]

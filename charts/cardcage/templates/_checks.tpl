@@ -58,7 +58,7 @@
 {{- end }}
 {{- end }}
 
-{{- /* Whether all labels of the first map are in the second. */}}
+{{- /* True if all labels of the first map are in the second. */}}
 {{- define "cardcage.includes" -}}
 {{- $other := index . 1 }}
 {{- $all := true }}

@@ -90,13 +90,13 @@ Expects the values of the group.
 {{- with .values }}{{ if or .services.enabled (and .modules.nvidia.enabled .modules.nvidia.mps) }}true{{ end }}{{ end }}
 {{- end }}
 
-{{- /* Whether modules see the processes of the node: to say who has a device open, and to end or spare it. */}}
+{{- /* True if modules see the processes of the node: to name the process that has a device open, and to end or spare it. */}}
 {{- define "cardcage.hostPID" -}}
 {{- $leftovers := eq "end" (default "" (get (default dict .values.modules.nvidia.options) "leftover_processes")) }}
 {{- if or (include "cardcage.services" .) .values.modules.fpga.enabled (and .values.modules.nvidia.enabled $leftovers) }}true{{ end }}
 {{- end }}
 
-{{- /* Whether modules move interfaces to pods. */}}
+{{- /* True if modules move interfaces to pods. */}}
 {{- define "cardcage.networkDevices" -}}
 {{- if or .values.networkDevices.enabled .values.modules.nic.enabled }}true{{ end }}
 {{- end }}

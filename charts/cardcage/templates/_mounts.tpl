@@ -1,4 +1,4 @@
-{{- /* Where the daemon sees driverRoot. That of the node itself is in a folder, for modules that need it. Expects the values of a group. */}}
+{{- /* The place where the daemon sees driverRoot. The root of the node itself is mounted at a folder, for modules that need it. Expects the values of a group. */}}
 {{- define "cardcage.driverFolder" -}}
 {{ ternary "/driver-root" .driverRoot (and (eq .driverRoot "/") (or .modules.nvidia.enabled .modules.imex.enabled)) }}
 {{- end }}
@@ -21,7 +21,7 @@
 {{- $folders = append $folders (dict "name" "nvidia-mps" "path" $root "mount" (dict "mountPropagation" "Bidirectional")) }}
 {{- end }}
 {{- if include "cardcage.services" . }}
-{{- /* A control group outside of the pod's, so that helper daemons outlive the pod. */}}
+{{- /* A control group outside that of the pod, so that helper daemons outlive the pod. */}}
 {{- $folders = append $folders (dict "name" "services-cgroup" "path" .values.services.cgroup) }}
 {{- end }}
 {{- if include "cardcage.networkDevices" . }}
@@ -30,7 +30,7 @@
 {{- $folders = append $folders (dict "name" "network-namespaces" "path" "/var/run/netns" "mount" (merge (dict "readOnly" true) $fromNode)) }}
 {{- end }}
 {{- if or .values.modules.nic.enabled .values.modules.generic.enabled }}
-{{- /* Where udev keeps what it has named, and properties of devices. */}}
+{{- /* The folder in which udev keeps names and properties of devices. */}}
 {{- $folders = append $folders (dict "name" "udev" "path" "/run/udev" "mount" (dict "readOnly" true)) }}
 {{- end }}
 {{- if and .values.modules.nic.enabled .values.modules.nic.resources }}
@@ -38,7 +38,7 @@
 {{- $folders = append $folders (dict "name" "cni-device-info" "path" "/var/run/k8s.cni.cncf.io") }}
 {{- end }}
 {{- if and .values.modules.nic.enabled .values.modules.nic.programs }}
-{{- /* IPAM plugins, and where they note the addresses that they gave. */}}
+{{- /* IPAM plugins, and the folder in which they record the addresses that they gave. */}}
 {{- range $index, $folder := uniq (splitList "\n" (include "cardcage.programFolders" .values.modules.nic.programs | trim)) }}
 {{- $folders = append $folders (dict "name" (printf "ipam-plugins-%d" $index) "path" $folder "mount" (dict "readOnly" true)) }}
 {{- end }}
@@ -56,7 +56,7 @@
 {{- dict "folders" $folders | toJson }}
 {{- end }}
 
-{{- /* Whether modules in images are mounted, which Kubernetes does by default from 1.35 on. Expects the root and a group. */}}
+{{- /* True if modules in images are mounted, which Kubernetes does by default from 1.35 on. Expects the root and a group. */}}
 {{- define "cardcage.imageVolumes" -}}
 {{- $root := index . 0 }}
 {{- $mode := (index . 1).values.imageVolumes }}

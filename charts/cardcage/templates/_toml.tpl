@@ -87,7 +87,7 @@ path = {{ toRawJson .path }}
 {{- $node | toJson }}
 {{- end }}
 
-{{- /* The tables that count from the next start of the daemon on. */}}
+{{- /* The tables that take effect at the next start of the daemon. */}}
 {{- define "cardcage.toml.start" -}}
 [node]
 {{- include "cardcage.toml.lines" (merge (include "cardcage.node" . | fromJson) (default dict .values.config.node)) }}
@@ -101,7 +101,7 @@ path = {{ toRawJson .path }}
 {{- end }}
 
 {{- define "cardcage.toml" -}}
-# Made by the chart of Cardcage. Change its values instead; a running daemon applies the new file by itself.
+# Made by Cardcage's chart: change its values instead. A running daemon applies the new file by itself.
 {{ include "cardcage.toml.start" . }}
 {{- with .values.config.log }}
 

@@ -1,6 +1,6 @@
 // fake-fpga serve ROOT CARD...: serves cards below ROOT until SIGTERM or SIGINT.
 // fake-fpga write FOLDER CARD...: writes them as plain files.
-// fake-fpga bitstream FILE INTERFACE FUNCTION: writes a GBS file that the cards take.
+// fake-fpga bitstream FILE INTERFACE FUNCTION: writes a GBS file that the cards accept.
 // fake-fpga ROOT COMMAND...: changes the cards that are served there.
 #include <pthread.h>
 #include <signal.h>
@@ -51,7 +51,7 @@ int serve(const std::string& root, const std::vector<std::string>& words) {
       cards.push_back(fake_fpga::described(words[i]));
     }
   }
-  // Block signals before the first thread starts, which would get them otherwise.
+  // Block signals before the first thread starts, which would otherwise receive them.
   sigset_t ending;
   ::sigemptyset(&ending);
   ::sigaddset(&ending, SIGTERM);

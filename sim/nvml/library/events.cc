@@ -1,4 +1,4 @@
-// Event sets: one queue each, which has no event from before the registration.
+// Event sets: one queue each. Events from before the registration are not in it.
 #include <algorithm>
 #include <chrono>
 
