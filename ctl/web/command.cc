@@ -22,7 +22,7 @@ struct PageOptions {
   ProtectionOptions protection;
 };
 
-// A right that is withdrawn ends an open page within this time: its stream of changes begins anew, with a new review.
+// A right that is withdrawn ends an open page within this time: its stream of changes starts again, with a new review.
 constexpr Duration kReviewedStream = std::chrono::minutes(5);
 
 // Everything that runs on the core until the server ends.

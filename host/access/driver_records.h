@@ -14,7 +14,7 @@ struct DriverRecord {
   std::string driver_override;  // the function's override at that time; empty = none
 };
 
-// [core] A record takes effect once it is in its file. The kernel chooses drivers anew when the node boots, so the
+// [core] A record takes effect once it is in its file. The kernel chooses drivers again when the node boots, so the
 // records of another boot are removed.
 class DriverRecords {
  public:

@@ -55,7 +55,7 @@ class ApiServer final : public Cluster {
   // All drivers share one watch, which the server ends after 5 to 10 minutes. See SliceFeed.
   Task<Status> watch_slices(std::string driver, std::string node_name, std::string& version,
                             std::function<void(SliceEvent)> on_event) override;
-  // Creates an Event anew that the server has forgotten (--event-ttl, an hour by default).
+  // Creates an Event again that the server has forgotten (--event-ttl, an hour by default).
   Task<Status> write_event(NodeEvent event, Instant deadline) override;
 
   // The version of resource.k8s.io in use. The first call finds it, and another one does when the server stops serving

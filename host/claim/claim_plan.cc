@@ -82,7 +82,7 @@ struct ClusterPlanner {
     co_return plan_claim(driver, ref, *claim, devices, ledger, clock.wall());
   }
 
-  // A claim may be allocated anew while its pod is replaced and the kubelet is away.
+  // A claim may be allocated again while its pod is replaced and the kubelet is away.
   Task<bool> is_current(const ClaimRef& ref, const ClaimRecord& prepared, Instant deadline) const {
     const Instant limit = std::min(deadline, clock.now() + kComparisonLimit);
     const Result<Claim> claim = co_await claims.read(ref, limit);

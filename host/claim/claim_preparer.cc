@@ -219,7 +219,7 @@ ClaimPreparer::Outcome ClaimPreparer::repeat_outcome(const ClaimRecord& known) c
 }
 
 // An earlier attempt was cut off, or preceded a reboot, or was for other devices. If the devices are the same, the
-// modules are called again with the state that they saved. If the claim was allocated anew, or its names now belong to
+// modules are called again with the state that they saved. If the claim was allocated again, or its names now belong to
 // other devices, its earlier devices are released first. After a reboot the names may mean other devices as well, but
 // nothing is left to release.
 Task<Status> ClaimPreparer::clear_leftovers(Operation& operation, const ClaimRecord& known, ClaimRecord& plan,

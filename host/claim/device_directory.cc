@@ -19,7 +19,7 @@ Result<LocatedDevice> offered(Result<LocatedDevice> located) {
   if (located->draining.empty()) return located;
   return fail(Code::kFailedPrecondition,
               "its module '{}' is draining and gives out no more devices: {}; "
-              "delete the pod, so that it is scheduled anew",
+              "delete the pod, so that it is scheduled again",
               located->module, located->draining);
 }
 

@@ -7,7 +7,7 @@ namespace {
 
 constexpr Rule kRules[] = {
     {"R1", "file", "the host accepts the file", "", rules::is_accepted},
-    {"R1", "exports", "the file exports its entry alone", "file", rules::exports_only_its_entry},
+    {"R1", "exports", "the file exports only its entry", "file", rules::exports_only_its_entry},
     {"R2", "table", "its table and options are valid", "file", rules::has_a_valid_table},
     {"R1", "load", "loading it starts no thread", "table", rules::loads_without_threads},
 
@@ -30,7 +30,7 @@ constexpr Rule kRules[] = {
     {"R20", "events", "it handles a loss of events", "discover", rules::handles_events},
 
     {"R6", "health", "it states the health of listed devices", "discover", rules::states_health_of_listed_devices},
-    {"R23", "causes", "it states declared causes alone", "discover", rules::states_declared_causes},
+    {"R23", "causes", "it states only declared causes", "discover", rules::states_declared_causes},
 
     {"R14", "prepare", "prepare and unprepare succeed", "discover", rules::prepares},
     {"R19", "params", "it takes each kind of parameters", "prepare", rules::prepares_with_each_kind_of_params},
@@ -57,7 +57,7 @@ constexpr Rule kRules[] = {
     {"R12", "quiesce-device", "one device can be quiesced alone", "prepare", rules::quiesces_one_device},
     {"R12", "resume", "resume brings the devices back", "quiesce", rules::resumes},
 
-    {"R24", "reset", "a reset states the causes anew", "prepare", rules::resets_a_device},
+    {"R24", "reset", "a reset states the causes again", "prepare", rules::resets_a_device},
 
     {"R28", "attach", "attach and detach succeed", "prepare", rules::attaches},
     {"R28", "attach-again", "a repeated attach succeeds, for one pod", "attach", rules::attaches_again},

@@ -7,7 +7,7 @@
 namespace cardcage::rules {
 
 // The reason to skip a rule that needs a process of the module's own.
-inline constexpr const char* kNoWorker = "--in-process: this needs a process of the module alone";
+inline constexpr const char* kNoWorker = "--in-process: this needs a process that only the module uses";
 
 // rules_file.cc
 Task<Outcome> is_accepted(Trial& trial);

@@ -1,4 +1,4 @@
-// Health: stated for listed devices alone [R6] and with declared causes alone [R23], and stated anew after a reset
+// Health: stated only for listed devices [R6] and only with declared causes [R23], and stated again after a reset
 // [R24].
 #include <algorithm>
 
@@ -65,14 +65,14 @@ Task<Outcome> resets_a_device(Trial& trial) {
   if (after.empty()) co_return broken(fmt::format("nothing is stated about device '{}' after its reset", device->id));
   for (const auto& [cause, health] : before)
     if (!after.contains(cause))
-      co_return broken(fmt::format("cause '{}' of device '{}' is not stated anew", cause, device->id));
+      co_return broken(fmt::format("cause '{}' of device '{}' is not stated again", cause, device->id));
   const auto claim = trial.claim_of(*device);
   if (!claim) co_return broken(claim.error());
   const auto edits = co_await trial.prepare(*claim);
   if (!edits) co_return broken(within(edits.error(), "after the reset").error());
   const Status released = co_await trial.unprepare(*claim);
   if (!released) co_return broken(released.error());
-  co_return passed(fmt::format("causes stated anew: {}", after.size()));
+  co_return passed(fmt::format("causes stated again: {}", after.size()));
 }
 
 }  // namespace cardcage::rules

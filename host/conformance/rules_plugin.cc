@@ -9,7 +9,7 @@
 namespace cardcage::rules {
 namespace {
 
-// A module may serve its devices with DRA alone, and then says so.
+// A module may serve its devices only with DRA, and then says so.
 bool refuses(const Error& error) {
   return error.code == Code::kFailedPrecondition || error.code == Code::kUnimplemented;
 }

@@ -422,7 +422,7 @@ std::optional<CauseRecord> Cause::record(const RuleOf& rule_of, const DeviceKey&
                      .relapses = {},
                      .quarantined = self_.quarantined};
   if (self_.level > 0) {
-    // The remark about the quarantine is left out, since it is made anew.
+    // The remark about the quarantine is left out, since it is added again.
     const auto& [health, silent] = self_.newest.at(self_.level);
     record.health = silent ? health : as_judged(rule_of(health.reason), health, state_of(self_.level));
     // The statement will not be repeated, so only silence itself keeps its timeout, and is recognised by it.

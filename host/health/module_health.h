@@ -35,7 +35,7 @@ class ModuleHealth {
   // only this object sees. The clock and the store outlive this.
   ModuleHealth(std::string module, Clock& clock, HealthStore& store, std::function<void(const HealthEvent&)> noted);
 
-  // Judges everything anew; statements are kept. Causes that the module does not declare any more are over, since no
+  // Judges everything again; statements are kept. Causes that the module does not declare any more are over, since no
   // report could end them, except for a quarantine, which an operator ends.
   HealthNews set_rules(HealthRules rules);
 

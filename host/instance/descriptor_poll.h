@@ -31,7 +31,7 @@ class DescriptorPoll {
   // [any-thread] Reports it again if it is ready. Ignored unless it was reported.
   void rearm(std::int32_t descriptor);
   // [one thread at a time, not that of `ready`] Joins the thread and forgets all descriptors. Idempotent; add() starts
-  // anew.
+  // again.
   void close();
 
  private:

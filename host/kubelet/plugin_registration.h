@@ -39,7 +39,7 @@ class PluginRegistration {
   grpc::Service* service();
   // [core]
   const RegistrationView& view() const { return view_; }
-  // Forgets the kubelet's report, because the socket is made anew.
+  // Forgets the kubelet's report, because the socket is recreated.
   void reset();
 
  private:

@@ -39,7 +39,7 @@ class Registration {
 
   // Takes due steps; returns the time of the next call if nothing happens before.
   virtual Instant maintain(StreamCount streams) = 0;
-  // Makes the kubelet learn of the resource anew although nothing is wrong. The caller has ended the streams.
+  // Makes the kubelet learn of the resource again although nothing is wrong. The caller has ended the streams.
   virtual void restart() = 0;
   // Removes the socket and returns when no call to the kubelet is open.
   virtual Task<void> end() = 0;

@@ -47,7 +47,7 @@ WatchedRegistration::Stage WatchedRegistration::stage(StreamCount streams) const
   return Stage::kWaiting;
 }
 
-// The time that the kubelet may stay in the stage before the socket is made anew.
+// The time that the kubelet may stay in the stage before the socket is recreated.
 Duration WatchedRegistration::stage_limit() {
   switch (stage_) {
     case Stage::kWatched: return Duration::max();

@@ -32,7 +32,7 @@ class WatchedRegistration final : public Registration {
   std::filesystem::path socket() const override { return socket_ ? socket_->path() : std::filesystem::path(); }
 
  private:
-  // The progress of the registration. Every stage but the first has a limit, after which the socket is made anew.
+  // The progress of the registration. Every stage but the first has a limit, after which the socket is recreated.
   enum class Stage : std::uint8_t { kWatched, kWaiting, kAsked, kRefused, kUnwatched, kLost };
   Stage stage(StreamCount streams) const;
   Duration stage_limit();

@@ -11,7 +11,7 @@
 
 namespace cardcage {
 
-// Bounds the entries of claims that are never tried again. Beyond it, all counts start anew.
+// Bounds the entries of claims that are never tried again. Beyond it, all counts restart.
 static constexpr std::size_t kMaxAttempts = 10'000;
 static constexpr std::size_t kQuotedService = 80;  // bytes of a wrong name that an error quotes
 

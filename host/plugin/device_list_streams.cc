@@ -82,6 +82,6 @@ void DeviceListStreams::resend() {
   publish_if_due();
 }
 
-void DeviceListStreams::end() { streams_.end({grpc::StatusCode::UNAVAILABLE, "the resource is registered anew"}); }
+void DeviceListStreams::end() { streams_.end({grpc::StatusCode::UNAVAILABLE, "the resource is registered again"}); }
 
 }  // namespace cardcage

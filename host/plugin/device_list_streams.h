@@ -18,7 +18,7 @@ constexpr std::chrono::milliseconds kListPace{120};
 
 // A new stream gets the complete list at once, even an empty one: the kubelet does not know the resource before it gets
 // a list. Changes follow at least kListPace apart; a change after a pause is sent at once. An unchanged list is not
-// sent again. All streams get the same messages: a kubelet has two streams for a moment when it registers anew.
+// sent again. All streams get the same messages: a kubelet has two streams for a moment when it registers again.
 class DeviceListStreams {
  public:
   // `board` outlives the streams. `changed` is called on the core after a stream was opened or the

@@ -1,5 +1,5 @@
 // Releases claims that no kubelet will ever unprepare: its state was removed (kubeadm reset), or the node was joined
-// anew, so the kubelet does not know them, and the cluster does not have them any more.
+// again, so the kubelet does not know them, and the cluster does not have them any more.
 #pragma once
 
 #include <filesystem>

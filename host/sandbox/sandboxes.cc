@@ -125,8 +125,7 @@ Task<Status> Sandboxes::attach(ClaimKey key, OpenSandbox sandbox, ClaimCheck che
     const auto claim = environment_.ledger.find(key);
     if (!claim || !is_whole(*claim, environment_.ledger.boot_id()))
       co_return fail(Code::kFailedPrecondition,
-                     "driver '{}' has not prepared it here; the kubelet does, before it makes the pod anew",
-                     key.driver);
+                     "driver '{}' has not prepared it here; the kubelet does, before it recreates the pod", key.driver);
     if (Status still = check ? check(*claim) : Status(); !still) co_return still;
     bool moved = false;
     for (const ModulePart& part : claim->parts) {
@@ -135,9 +134,10 @@ Task<Status> Sandboxes::attach(ClaimKey key, OpenSandbox sandbox, ClaimCheck che
       moved = moved || *done;
     }
     if (!moved)
-      co_return fail(Code::kFailedPrecondition,
-                     "no module moves its devices to the pod any more; prepare it anew by deleting the pod, or bring "
-                     "back the earlier version of the module");
+      co_return fail(
+          Code::kFailedPrecondition,
+          "no module moves its devices to the pod any more; have it prepared again by deleting the pod, or bring "
+          "back the earlier version of the module");
     const AttachedPod attached{.uid = sandbox.pod.uid, .sandbox = sandbox.id, .interfaces = interfaces_of(*claim)};
     if (auto noted = environment_.attachments.add({key.driver, key.uid, sandbox.network_namespace}, attached); !noted)
       co_return noted;

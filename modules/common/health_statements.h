@@ -18,7 +18,7 @@ class HealthStatements {
   // may end with silence, and one that an operator has ended counts again only when it is repeated.
   void state(const std::string& device, const cage::Health& health);
 
-  // Forgets the device, so that each of its causes is stated anew.
+  // Forgets the device, so that each of its causes is stated again.
   void forget(const std::string& device) { said_.erase(device); }
   // Does the same for all other devices.
   void keep(const std::set<std::string>& devices);

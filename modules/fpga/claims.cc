@@ -158,8 +158,8 @@ Claims::Work Claims::plan(const cage::Call& call, const cage::Allocation& alloca
 void Claims::require_usable(const Work& work) const {
   const Identity& device = work.target->identity();
   if (const auto fence = fences_.find(device))
-    throw cage::Error(CAGE_UNAVAILABLE,
-                      describe(device) + " must be programmed anew: " + fence->why + "; name a bitstream in the claim");
+    throw cage::Error(CAGE_UNAVAILABLE, describe(device) + " must be programmed again: " + fence->why +
+                                            "; name a bitstream in the claim");
 }
 
 void Claims::require_function(const Work& work) const {
@@ -237,7 +237,7 @@ void Claims::note_lent(const Duties& duties) const {
     if (!duty.ports.empty()) tools_.lent->add(duty.device, duty.ports);
 }
 
-// Returns null if the device is not on this node. Binds the driver of a card that lost it when it was bound anew.
+// Returns null if the device is not on this node. Binds the driver of a card that lost it when it was bound again.
 std::unique_ptr<Target> Claims::find(const cage::Call& call, std::string_view device) const {
   auto target = find_target(tools_, device);
   if (target || !bind_lost(call, std::string(card_of(device)))) return target;

@@ -1,4 +1,4 @@
-// Devices that no claim may use until they are programmed anew: their programming did not end well, or the data of a
+// Devices that no claim may use until they are programmed again: their programming did not end well, or the data of a
 // released claim could not be removed from them.
 //
 // Fences are files, because neither the hardware nor the kernel keeps this fact after this process was killed. The

@@ -33,7 +33,7 @@ class Fpga final : public cage::Module {
           .range(kMillisecond, 60'000 * kMillisecond),
       cage::Option::text("catalogue", "/var/lib/cardcage/bitstreams", "the folder of manifests of bitstreams"),
       cage::Option::text("fences", "/run/cardcage/fpga",
-                         "a folder in memory that remembers which devices must be programmed anew"),
+                         "a folder in memory that remembers which devices must be programmed again"),
       cage::Option::text("vfio_driver", "vfio-pci", "the kernel's driver for virtual functions of OFS cards"),
       cage::Option::text("xrt_program", "xbutil", "XRT's tool for Alveo cards: xbutil or xrt-smi"),
   };

@@ -1,7 +1,7 @@
 // A part of an FPGA card that a claim can hold: a port, a virtual function, a whole card.
 //
 // A target is made for one look at the card. It keeps no descriptor open, so it never keeps a card from being reset or
-// unbound, and each call reads the hardware anew. One thread at a time; different targets may be used at once.
+// unbound, and each call reads the hardware. One thread at a time; different targets may be used at once.
 #pragma once
 
 #include <cardcage/sdk.hpp>
@@ -78,7 +78,7 @@ class Target {
   // Throws FAILED_PRECONDITION while revive() must wait for a process.
   virtual void require_revivable(const cage::Call&) const {}
   // Enables a target that the kernel keeps disabled after a programming that failed. Returns whether the kernel gave it
-  // new numbers: then it must be found anew.
+  // new numbers: then it must be found again.
   virtual bool revive(const cage::Call&) const { return false; }
   // Stops the loaded function and brings it to its initial state. Throws FAILED_PRECONDITION, with the holder, if a
   // process has the target open.

@@ -68,7 +68,7 @@ static void make_group(struct devices* devices, const struct hardware* hardware,
     whole->index = i;
     whole->present = true;
     whole->part_count = parts_of(hardware, group);
-    identify(whole, hardware); /* by slot, so that the card keeps its identity when the kernel numbers it anew */
+    identify(whole, hardware); /* by slot, so that the card keeps its identity when the kernel renumbers it */
     snprintf(whole->name, sizeof whole->name, "%s-%" PRIu32, group->kind, i);
     place(whole, hardware, group->count, used);
     for (uint32_t part = 0; part < whole->part_count; ++part) {

@@ -41,7 +41,7 @@ class HandOver {
   // Does the same for an interface without the mark, by its PCI function. Waits until udev has named it. Throws
   // cage::Error.
   void restore_by_function(const cage::Call& call, const KeptInterface& kept, Origin origin) const;
-  // Returns the interface with the name that it has on the node now, unless its driver has made it anew: it may have
+  // Returns the interface with the name that it has on the node now, unless its driver has recreated it: it may have
   // been renamed since it was kept. Throws cage::Error.
   KeptInterface under_present_name(KeptInterface kept) const;
 

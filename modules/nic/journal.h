@@ -14,7 +14,7 @@ namespace cardcage::nic {
 
 struct Journal {
   std::vector<VfChange> changes;  // none after a reboot, which undoes them
-  std::set<std::string> bound;    // devices whose driver was bound anew; none after a reboot
+  std::set<std::string> bound;    // devices whose driver was bound again; none after a reboot
   std::vector<std::pair<std::string, std::string>> functions;  // devices, and PCI functions that got another driver
   std::vector<Lease> leases;                                   // requested from an IPAM plugin, which may have replied
 };

@@ -46,7 +46,7 @@ void move(const hardware::Node& node, RdmaDevices& devices, const RdmaDevice& de
   if (now.empty() || now == before) return;
   throw cage::Error(CAGE_UNAVAILABLE,
                     "RDMA device '" + device.name + "' is '" + now.front() + "' now, and was '" + before.front() +
-                        "' when its claim was prepared: the kernel has numbered it anew; delete the pod, the next one "
+                        "' when its claim was prepared: the kernel has renumbered it; delete the pod, the next one "
                         "gets it");
 }
 

@@ -18,7 +18,7 @@ namespace cardcage::nic {
 bool is_rdma_exclusive();
 
 // Returns the devices that move with the interface. None move with an InfiniBand interface, since the kernel makes it
-// of its RDMA device and would make it anew, nor for a function whose interfaces are several devices. Throws
+// of its RDMA device and would recreate it, nor for a function whose interfaces are several devices. Throws
 // std::system_error.
 std::vector<RdmaDevice> movable_rdma_of(const hardware::Node& node, std::string_view device, const Netdev& netdev);
 

@@ -26,7 +26,7 @@ std::uint32_t interface_of_card(NetlinkSocket& socket, const hardware::Node& nod
   return link ? link->index : 0;
 }
 
-// Returns the number of the device at its card now: its virtual functions may have been made anew.
+// Returns the number of the device at its card now: its virtual functions may have been recreated.
 std::optional<std::uint32_t> number_of(const std::vector<std::string>& functions, std::string_view device) {
   const auto found = std::ranges::find(functions, bus_id_of(device));
   if (found == functions.end()) return std::nullopt;

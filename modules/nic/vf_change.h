@@ -19,7 +19,7 @@ struct VfChange {
   std::vector<VfAttribute> attributes;  // attributes that change
   VirtualFunction before, wanted;
 
-  // Returns whether the function's driver has to be bound anew to learn of the change.
+  // Returns whether the function's driver has to be bound again to learn of the change.
   bool needs_rebind() const;
 };
 

@@ -1,5 +1,5 @@
-// FPGA cards in a mounted /sys and /dev that respond like the kernel: errnos of read(2), errors that are cleared only by
-// their own value, O_EXCL, the ioctls of DFL, slow programming, drivers that are bound and unbound.
+// FPGA cards in a mounted /sys and /dev that respond like the kernel: errnos of read(2), errors that are cleared only
+// by their own value, O_EXCL, the ioctls of DFL, slow programming, drivers that are bound and unbound.
 //
 // Source: drivers/fpga/dfl.c, dfl-fme-main.c, dfl-fme-pr.c, dfl-fme-mgr.c, dfl-afu-main.c, dfl-afu-error.c,
 // fpga-region.c, fpga-mgr.c; include/uapi/linux/fpga-dfl.h; drivers/base/bus.c and drivers/pci/iov.c of Linux.

@@ -109,7 +109,7 @@ def test_the_scheduler_gives_up_and_tries_again(scene):
     def again() -> bool:
         allocation = scene.get("resourceclaims", "hopeless")["status"].get("allocation", {})
         return allocation.get("allocationTimestamp", first) != first and len(held("slow")) == 1
-    until(again, "the device is allocated and bound anew", 90)
+    until(again, "the device is allocated and bound again", 90)
     scene.delete("pods", "hopeless")
     scene.wait_gone("pods", "hopeless")
     until(lambda: not held("slow"), "the module has released the device", 30)

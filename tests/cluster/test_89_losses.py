@@ -60,4 +60,4 @@ def test_only_a_worker_that_is_killed_again_and_again_is_an_outage_and_only_afte
     assert outage.begun >= begun + RESTART_GRACE
     kill_daemon()
     kill_worker()
-    assert len(found.outages) == 1, "a new daemon counts anew"
+    assert len(found.outages) == 1, "a new daemon starts counting again"

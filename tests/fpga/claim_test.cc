@@ -159,7 +159,7 @@ TEST_P(FpgaClaims, AProgrammingThatFailsFencesTheDeviceUntilItIsProgrammedAnew) 
   EXPECT_EQ(device(kN3000).health.reason, "NotProgrammed");
   ASSERT_TRUE(start_again()) << "the module or the daemon was killed";
   EXPECT_EQ(device(kN3000).health.reason, "NotProgrammed");
-  EXPECT_THAT(refusal_of(claim_of("u2", {kN3000})), HasSubstr("must be programmed anew"));
+  EXPECT_THAT(refusal_of(claim_of("u2", {kN3000})), HasSubstr("must be programmed again"));
   auto repairs = claim_of("u3", {kN3000}, R"("bitstream":"nlb0")");
   const auto repaired = prepare(repairs);
   ASSERT_TRUE(repaired) << repaired.error().message;
@@ -192,7 +192,7 @@ TEST_P(FpgaClaims, ADriverIsNotUnboundWhileAPortOrTheEngineIsOpen) {
     const UniqueFd held(::open(node.c_str(), O_RDWR | O_CLOEXEC));
     ASSERT_TRUE(held) << node;
     EXPECT_THAT(refusal_of(repairs),
-                AllOf(HasSubstr("the driver of card 0000:3b:00.0 cannot be bound anew: "),
+                AllOf(HasSubstr("the driver of card 0000:3b:00.0 cannot be bound again: "),
                       HasSubstr(node.filename().native()), HasSubstr("is in use; end the process that has it open")));
     EXPECT_THAT(names(), Contains(kN3000)) << "the card has its driver";
   }
@@ -208,7 +208,7 @@ TEST_P(FpgaClaims, APortThatTheKernelKeepsDisabledBesideOthersSaysSo) {
   const std::string port = "fpga-0000-5e-00-0-p1";
   EXPECT_THAT(refusal_of(claim_of("u1", {port}, R"("bitstream":"nlb0")")), HasSubstr("reconfig CRC error"));
   EXPECT_THAT(refusal_of(claim_of("u2", {port}, R"("bitstream":"nlb0")")),
-              AllOf(HasSubstr("the port is disabled"), HasSubstr("until dfl-pci is bound to the card anew")));
+              AllOf(HasSubstr("the port is disabled"), HasSubstr("until dfl-pci is bound to the card again")));
   EXPECT_EQ(device(port).health.reason, "NotProgrammed");
   EXPECT_EQ(device("fpga-0000-5e-00-0-p2").health.state, HealthState::kHealthy);
 }

@@ -22,7 +22,7 @@ class FpgaFixture : public FpgaModuleFixture {
   }
 
   Status start_on(std::vector<fake_fpga::Card> described, FakeFpgas::Options options = {}) {
-    // With keeps_disabled the port stays disabled until its driver is bound anew, like the kernel's: see its own test.
+    // With keeps_disabled the port stays disabled until its driver is bound again, like the kernel's: see its own test.
     options.failure_keeps_port_disabled = keeps_disabled;
     cards = std::make_unique<FakeFpgas>(std::move(described), options);
     return start_again();

@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::IsEmpty;
 
-// Mounts sysfs anew: a mount shows the network namespace of the thread that mounts it.
+// Mounts sysfs again: a mount shows the network namespace of the thread that mounts it.
 class OwnSysfs {
  public:
   OwnSysfs()

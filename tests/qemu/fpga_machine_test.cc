@@ -101,7 +101,7 @@ TEST_P(FpgaMachine, AProgrammingThatFailsFencesThePortUntilAClaimRepairsIt) {
               AllOf(HasSubstr("Input/output error"), HasSubstr("reconfig CRC error")));
   EXPECT_EQ(device(kN3000Port).health.reason, "NotProgrammed");
   EXPECT_EQ(function_of(kN3000), "") << "the kernel keeps the port disabled";
-  EXPECT_THAT(refusal_of(claim_of("u2", {kN3000Port})), HasSubstr("must be programmed anew"));
+  EXPECT_THAT(refusal_of(claim_of("u2", {kN3000Port})), HasSubstr("must be programmed again"));
   ModuleClaim repairs = claim_of("u3", {kN3000Port}, R"("bitstream":"nlb0")");
   const auto repaired = prepare_slowly(repairs);
   ASSERT_TRUE(repaired) << repaired.error().message;
@@ -161,7 +161,7 @@ TEST_P(FpgaMachine, TheDriverIsNotBoundAnewWhileAPortOrTheEngineIsOpen) {
   for (const std::filesystem::path& node : {port_node(kN3000), engine_node(kN3000)}) {
     const UniqueFd held = open_node(node);
     ASSERT_TRUE(held) << node;
-    const auto refused = AllOf(HasSubstr("the driver of card 0000:01:00.0 cannot be bound anew: "),
+    const auto refused = AllOf(HasSubstr("the driver of card 0000:01:00.0 cannot be bound again: "),
                                HasSubstr(node.native()), HasSubstr("is in use; end the process that has it open"));
     EXPECT_THAT(refusal_of(repairs), refused);
     const Status released = unprepare_slowly(failed);

@@ -24,7 +24,7 @@ import nic
 import udev
 from tier import Tier
 
-SNAPSHOT = "6"  # version of fetch(): another number fetches anew
+SNAPSHOT = "6"  # version of fetch(): another number fetches everything again
 LIMIT = 600  # seconds, for the whole life of the machine
 TIERS = {"nic": nic.TIER, "fpga": fpga.TIER, "fpga_plain": fpga.PLAIN}
 BUILD = "/build"  # folder of the tested programs

@@ -95,7 +95,7 @@ TEST_P(NicMachine, AVirtualFunctionComesBackByItselfWhenItsPodEnds) {
   EXPECT_FALSE(succeeds("ip link show " + before + " | grep alias"));
 }
 
-// Resets are off, since a reset would make the interface anew.
+// Resets are off, since a reset would recreate the interface.
 TEST_P(NicMachine, AVirtualFunctionThatAPodHasHiddenComesBackWithoutAReset) {
   let_go();
   start({});

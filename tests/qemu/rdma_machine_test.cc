@@ -43,7 +43,7 @@ TEST_P(InfiniBandCard, AVirtualFunctionHasTheGuidsOfTheClaim) {
   EXPECT_TRUE(has_guids(kWanted, kWanted));
   EXPECT_EQ(interface_of(kFirst), before);
   const std::string meanwhile = index_of(before);
-  EXPECT_NE(meanwhile, index) << "its driver was bound anew, to read them";
+  EXPECT_NE(meanwhile, index) << "its driver was bound again, to read them";
   EXPECT_TRUE(kept(run(preparing(claim, patiently())), claim));
   EXPECT_EQ(index_of(before), meanwhile) << "once, since a pod may use it by now";
   const Status released = run(module->call(UnprepareCall{claim}, patiently()));

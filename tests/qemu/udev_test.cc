@@ -65,7 +65,7 @@ class UdevMachine : public NicMachine {
     const Status released = run(module->call(UnprepareCall{claim}, patiently()));
     ASSERT_TRUE(released) << released.error().message;
   }
-  // Makes the interface anew under a name of the kernel, which udev changes.
+  // Recreates the interface under a name of the kernel, which udev changes.
   static void bind_anew() {
     for (const char* step : {"unbind", "bind"})
       write_to(std::filesystem::path("/sys/bus/pci/drivers/igbvf") / step, kFirst);

@@ -138,12 +138,12 @@ impl Schema {
         self.0.device_kind_count = kinds.len() as u32;
         self
     }
-    /// Lets the last of several documents count alone, instead of field by field.
+    /// Makes only the last of several documents count, instead of merging them field by field.
     pub const fn whole(mut self) -> Schema {
         self.0.flags |= raw::CAGE_SCHEMA_WHOLE;
         self
     }
-    /// A kind whose text the module reads itself, from `Claim::params`: the host checks the names alone.
+    /// A kind whose text the module reads itself, from `Claim::params`: the host checks only the names.
     pub const fn raw_text(api_version: &'static str, kind: &'static str) -> Schema {
         let mut schema = Schema::new(api_version, kind, &[]);
         schema.0.flags = raw::CAGE_SCHEMA_RAW;

@@ -74,7 +74,7 @@ pub trait Module: Send + Sync + Sized + 'static {
     const QUIESCE_DEVICE: Option<DeviceAction<Self>> = None;
     /// Takes one device back.
     const RESUME_DEVICE: Option<DeviceAction<Self>> = None;
-    /// Resets the hardware of a device and of its partitions, which no claim holds, and states its causes anew [R24].
+    /// Resets the hardware of a device and of its partitions, which no claim holds, and states its causes again [R24].
     const RESET: Option<DeviceAction<Self>> = None;
     /// Replaces all options. Only those with `live()` may have changed. If it fails, the module keeps its old options.
     const CONFIGURE: Option<Configure<Self>> = None;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Makes a Debian package of a build, for nodes without the chart. Usage: sh package.sh LIBRARY VERSION
-# Needs dpkg-deb alone. The daemon finds the file in /usr/lib/cardcage/modules.
+# Needs only dpkg-deb. The daemon finds the file in /usr/lib/cardcage/modules.
 set -eu
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT

@@ -28,7 +28,7 @@ struct Entry {
   std::string fault;               // why it cannot be used: subject, cause, remedy; empty: usable
 };
 
-// Reads the folder anew for each call, so a change counts at once. Reads headers only: check_sha256() checks the
+// Reads the folder for each call, so a change counts at once. Reads headers only: check_sha256() checks the
 // content of a file.
 class Catalogue {
  public:

@@ -77,7 +77,7 @@ void require_closed(const cage::Call& call, const Tools& tools, const DflCard& c
     const std::filesystem::path path = tools.node.devfs / node;
     const auto refuse = [&](const std::string& why) {
       const std::string holders = holders_of(tools.node.procfs, "/dev/" + node);
-      throw cage::Error(CAGE_FAILED_PRECONDITION, "the driver of card " + card.bus_id + " cannot be bound anew: " +
+      throw cage::Error(CAGE_FAILED_PRECONDITION, "the driver of card " + card.bus_id + " cannot be bound again: " +
                                                       why + (holders.empty() ? "" : "; it is open in " + holders));
     };
     const int descriptor = ::open(path.c_str(), O_RDWR | O_EXCL | O_CLOEXEC);

@@ -46,7 +46,7 @@ Function Port::function() const {
     return {.id = {},
             .why =
                 "the port is disabled: it is being programmed, was released to a virtual function, or was left so by a "
-                "programming that failed, until dfl-pci is bound to the card anew"};
+                "programming that failed, until dfl-pci is bound to the card again"};
   if (id.error != 0) return {.id = {}, .why = std::string("its afu_id cannot be read: ") + std::strerror(id.error)};
   std::string uuid = normal_uuid(id.text);
   if (uuid.empty()) return {.id = {}, .why = "its afu_id is '" + id.text + "', which is not a UUID"};
@@ -80,7 +80,7 @@ void Port::program(const cage::Call& call, const Entry& bitstream) const {
   program_region(call, tools_, card_, port_.number, identity().id, bitstream);
 }
 
-// Binding the driver anew would take the card's other ports from their users.
+// Binding the driver again would take the card's other ports from their users.
 bool Port::is_kept_disabled() const {
   return card_.engine && !port_.is_lent && card_.ports.size() == 1 &&
          hardware::read_attribute(port_.folder / "afu_id").error == EBUSY;

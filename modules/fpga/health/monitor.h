@@ -43,7 +43,7 @@ class Monitor {
   // from the listed one makes look() ask for discover(), since no event tells that another program has programmed a
   // region.
   void list(const Targets& targets);
-  // Looks at a card that was reset, and states all causes of its devices anew. The reset has taken its link down.
+  // Looks at a card that was reset, and states all causes of its devices again. The reset has taken its link down.
   void start_anew(const std::string& card, const Targets& targets);
   // Forgets all readings, before the module lets go of the hardware. Statements remain.
   void forget() { cards_.clear(); }

@@ -30,7 +30,7 @@ class Manager final : public Target {
   // Removes the devices of the loaded design, if an overlay of this module brought them.
   void reset(const cage::Call& call) const override;
   std::string why_not_resettable() const override {
-    return "an FPGA of a system on chip is programmed anew instead, by the next claim that names a bitstream";
+    return "an FPGA of a system on chip is programmed again instead, by the next claim that names a bitstream";
   }
   bool reset_keeps_function() const override { return false; }
   // Adds the nodes of the bitstream, because the FPGA has none of its own.

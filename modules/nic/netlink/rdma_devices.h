@@ -27,7 +27,7 @@ class RdmaDevices {
   // Linux 5.3.
   bool are_exclusive();
   std::vector<RdmaDevice> all();
-  // Moves a device: EOPNOTSUPP if the driver cannot. The kernel makes the nodes of the device anew.
+  // Moves a device: EOPNOTSUPP if the driver cannot. The kernel recreates the nodes of the device.
   void move(std::uint32_t index, int network_namespace);
   void rename(std::uint32_t index, const std::string& name);
 

@@ -17,7 +17,7 @@
 namespace cardcage::nvidia {
 namespace {
 
-// NVIDIA's driver offers the first of a node's channels alone: all workloads of an IMEX domain share it.
+// NVIDIA's driver offers only the first of a node's channels: all workloads of an IMEX domain share it.
 constexpr const char* kChannel = "channel-0";
 constexpr unsigned kChannelMinor = 0;
 constexpr const char* kChannelNode = "/dev/nvidia-caps-imex-channels/channel0";

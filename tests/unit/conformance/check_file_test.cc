@@ -356,7 +356,7 @@ INSTANTIATE_TEST_SUITE_P(
         Breach{"catalogue", "catalogue entry 'aes': another bitstream", {}},
         Breach{"events", "nothing may be lost", {}},
         Breach{"causes", "device 'dev-0' has the cause 'Fan', which is not declared", {}},
-        Breach{"reset", "cause 'Link' of device 'dev-0' is not stated anew", {}}, Breach{"discover", "bus error", {}},
+        Breach{"reset", "cause 'Link' of device 'dev-0' is not stated again", {}}, Breach{"discover", "bus error", {}},
         Breach{"devices", "device 'not an id' is left out", {}},
         Breach{"discover-again", "device 'dev-0' has other attributes", {"resume"}},
         Breach{"discover-restarted", "device 'dev-0' has other attributes", {}},

@@ -100,7 +100,7 @@ class ShortStreamTest : public WebWorld {
   ShortStreamTest() : WebWorld({.stream = std::chrono::milliseconds(50)}) {}
 };
 
-// A browser begins another one, whose visitor is admitted anew.
+// A browser begins another one, whose visitor is admitted again.
 TEST_F(ShortStreamTest, AStreamEndsAfterItsTime) {
   EXPECT_THAT(visit("GET", "/api/v1/watch"), HasSubstr("Content-Type: text/event-stream"));
 }
