@@ -27,120 +27,121 @@ constexpr Duration kTrimPause = std::chrono::seconds(2);
 constexpr mode_t kAdminFolder = 0700, kReadersFolder = 0755;
 
 // Every call waits for its report, and GrpcServer::stop waits for the calls.
-class AdminService : public wire::Admin::CallbackService {
+class AdminService final : public wire::Admin::CallbackService {
  public:
-  AdminService(asio::io_context& core, Clock& clock, DaemonView& view)
-      : calls_(core, UnaryCalls::WhenCancelled::kWait), streams_(core, clock, view), trim_(core, clock), view_(view) {}
+  using Call = grpc::CallbackServerContext;
+  using Reactor = grpc::ServerUnaryReactor;
 
-  grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context, const wire::GetStatusRequest*,
-                                      wire::GetStatusResponse* response) override {
-    return respond(context, response, [](DaemonView& view) { return view.status(); });
+  AdminService(asio::io_context& core, Clock& clock, DaemonView& view, bool read_only)
+      : calls_(core, UnaryCalls::WhenCancelled::kWait),
+        streams_(core, clock, view),
+        trim_(core, clock),
+        view_(view),
+        read_only_(read_only) {}
+
+  Reactor* GetStatus(Call* call, const wire::GetStatusRequest*, wire::GetStatusResponse* response) override {
+    return respond(call, response, [](DaemonView& view) { return view.status(); });
   }
-  grpc::ServerUnaryReactor* ListModules(grpc::CallbackServerContext* context, const wire::ListModulesRequest*,
-                                        wire::ListModulesResponse* response) override {
-    return respond(context, response, [](DaemonView& view) { return view.modules(); });
+  Reactor* ListModules(Call* call, const wire::ListModulesRequest*, wire::ListModulesResponse* response) override {
+    return respond(call, response, [](DaemonView& view) { return view.modules(); });
   }
-  grpc::ServerUnaryReactor* ListDevices(grpc::CallbackServerContext* context, const wire::ListDevicesRequest*,
-                                        wire::ListDevicesResponse* response) override {
-    return respond(context, response, [](DaemonView& view) { return view.devices(); });
+  Reactor* ListDevices(Call* call, const wire::ListDevicesRequest*, wire::ListDevicesResponse* response) override {
+    return respond(call, response, [](DaemonView& view) { return view.devices(); });
   }
-  grpc::ServerUnaryReactor* ListClaims(grpc::CallbackServerContext* context, const wire::ListClaimsRequest*,
-                                       wire::ListClaimsResponse* response) override {
-    return respond(context, response, [](DaemonView& view) { return view.claims(); });
+  Reactor* ListClaims(Call* call, const wire::ListClaimsRequest*, wire::ListClaimsResponse* response) override {
+    return respond(call, response, [](DaemonView& view) { return view.claims(); });
   }
-  grpc::ServerUnaryReactor* ForgetClaim(grpc::CallbackServerContext* context, const wire::ForgetClaimRequest* request,
-                                        wire::ForgetClaimResponse* response) override {
-    return respond_later(context, response, [uid = request->uid(), force = request->force()](DaemonView& view) {
+  Reactor* ForgetClaim(Call* call, const wire::ForgetClaimRequest* request,
+                       wire::ForgetClaimResponse* response) override {
+    return change(call, response, [uid = request->uid(), force = request->force()](DaemonView& view) {
       return view.forget(uid, force);
     });
   }
-  grpc::ServerUnaryReactor* ListHistory(grpc::CallbackServerContext* context, const wire::ListHistoryRequest* request,
-                                        wire::ListHistoryResponse* response) override {
-    return respond_later(context, response,
+  Reactor* ListHistory(Call* call, const wire::ListHistoryRequest* request,
+                       wire::ListHistoryResponse* response) override {
+    return respond_later(call, response,
                          [query = history_query(*request)](DaemonView& view) { return view.history(query); });
   }
-  grpc::ServerUnaryReactor* ListCatalogue(grpc::CallbackServerContext* context,
-                                          const wire::ListCatalogueRequest* request,
-                                          wire::ListCatalogueResponse* response) override {
-    return respond_later(context, response,
+  Reactor* ListCatalogue(Call* call, const wire::ListCatalogueRequest* request,
+                         wire::ListCatalogueResponse* response) override {
+    return respond_later(call, response,
                          [module = request->module()](DaemonView& view) { return view.catalogue(module); });
   }
-  grpc::ServerUnaryReactor* Reload(grpc::CallbackServerContext* context, const wire::ReloadRequest* request,
-                                   wire::ReloadResponse* response) override {
-    return respond_later(context, response,
-                         [dry_run = request->dry_run()](DaemonView& view) { return view.reload(dry_run); });
+  Reactor* Reload(Call* call, const wire::ReloadRequest* request, wire::ReloadResponse* response) override {
+    return change(call, response, [dry_run = request->dry_run()](DaemonView& view) { return view.reload(dry_run); });
   }
-  grpc::ServerUnaryReactor* QuiesceModule(grpc::CallbackServerContext* context,
-                                          const wire::ModuleCommandRequest* request,
-                                          wire::ModuleCommandResponse* response) override {
-    return command(context, ModuleVerb::kQuiesce, *request, response);
+  Reactor* QuiesceModule(Call* call, const wire::ModuleCommandRequest* request,
+                         wire::ModuleCommandResponse* response) override {
+    return command(call, ModuleVerb::kQuiesce, *request, response);
   }
-  grpc::ServerUnaryReactor* ResumeModule(grpc::CallbackServerContext* context,
-                                         const wire::ModuleCommandRequest* request,
-                                         wire::ModuleCommandResponse* response) override {
-    return command(context, ModuleVerb::kResume, *request, response);
+  Reactor* ResumeModule(Call* call, const wire::ModuleCommandRequest* request,
+                        wire::ModuleCommandResponse* response) override {
+    return command(call, ModuleVerb::kResume, *request, response);
   }
-  grpc::ServerUnaryReactor* RestartModule(grpc::CallbackServerContext* context,
-                                          const wire::ModuleCommandRequest* request,
-                                          wire::ModuleCommandResponse* response) override {
-    return command(context, ModuleVerb::kRestart, *request, response);
+  Reactor* RestartModule(Call* call, const wire::ModuleCommandRequest* request,
+                         wire::ModuleCommandResponse* response) override {
+    return command(call, ModuleVerb::kRestart, *request, response);
   }
-  grpc::ServerUnaryReactor* ListHealthRules(grpc::CallbackServerContext* context,
-                                            const wire::ListHealthRulesRequest* request,
-                                            wire::ListHealthRulesResponse* response) override {
-    return respond_later(context, response,
+  Reactor* ListHealthRules(Call* call, const wire::ListHealthRulesRequest* request,
+                           wire::ListHealthRulesResponse* response) override {
+    return respond_later(call, response,
                          [module = request->module()](DaemonView& view) { return ready(view.health_rules(module)); });
   }
-  grpc::ServerUnaryReactor* ListHealthEvents(grpc::CallbackServerContext* context,
-                                             const wire::ListHealthEventsRequest* request,
-                                             wire::ListHealthEventsResponse* response) override {
-    return respond_later(context, response,
+  Reactor* ListHealthEvents(Call* call, const wire::ListHealthEventsRequest* request,
+                            wire::ListHealthEventsResponse* response) override {
+    return respond_later(call, response,
                          [query = health_query(*request)](DaemonView& view) { return view.health_history(query); });
   }
-  grpc::ServerUnaryReactor* CordonDevice(grpc::CallbackServerContext* context,
-                                         const wire::DeviceCommandRequest* request,
-                                         wire::DeviceCommandResponse* response) override {
-    return command(context, DeviceVerb::kCordon, *request, response);
+  Reactor* CordonDevice(Call* call, const wire::DeviceCommandRequest* request,
+                        wire::DeviceCommandResponse* response) override {
+    return command(call, DeviceVerb::kCordon, *request, response);
   }
-  grpc::ServerUnaryReactor* UncordonDevice(grpc::CallbackServerContext* context,
-                                           const wire::DeviceCommandRequest* request,
-                                           wire::DeviceCommandResponse* response) override {
-    return command(context, DeviceVerb::kUncordon, *request, response);
+  Reactor* UncordonDevice(Call* call, const wire::DeviceCommandRequest* request,
+                          wire::DeviceCommandResponse* response) override {
+    return command(call, DeviceVerb::kUncordon, *request, response);
   }
-  grpc::ServerUnaryReactor* ClearCause(grpc::CallbackServerContext* context, const wire::DeviceCommandRequest* request,
-                                       wire::DeviceCommandResponse* response) override {
-    return command(context, DeviceVerb::kClear, *request, response);
+  Reactor* ClearCause(Call* call, const wire::DeviceCommandRequest* request,
+                      wire::DeviceCommandResponse* response) override {
+    return command(call, DeviceVerb::kClear, *request, response);
   }
-  grpc::ServerUnaryReactor* ResetDevice(grpc::CallbackServerContext* context, const wire::DeviceCommandRequest* request,
-                                        wire::DeviceCommandResponse* response) override {
-    return command(context, DeviceVerb::kReset, *request, response);
+  Reactor* ResetDevice(Call* call, const wire::DeviceCommandRequest* request,
+                       wire::DeviceCommandResponse* response) override {
+    return command(call, DeviceVerb::kReset, *request, response);
   }
-  grpc::ServerWriteReactor<wire::WatchEvent>* Watch(grpc::CallbackServerContext*, const wire::WatchRequest*) override {
+  grpc::ServerWriteReactor<wire::WatchEvent>* Watch(Call*, const wire::WatchRequest*) override {
     return streams_.open();
   }
   // [core]
   void end_streams() { streams_.shut(); }
 
  private:
-  grpc::ServerUnaryReactor* command(grpc::CallbackServerContext* context, ModuleVerb verb,
-                                    const wire::ModuleCommandRequest& request, wire::ModuleCommandResponse* response) {
-    return respond_later(context, response,
-                         [command = module_command(verb, request)](DaemonView& view) { return view.command(command); });
+  Reactor* command(Call* call, ModuleVerb verb, const wire::ModuleCommandRequest& request,
+                   wire::ModuleCommandResponse* response) {
+    return change(call, response,
+                  [command = module_command(verb, request)](DaemonView& view) { return view.command(command); });
   }
-  grpc::ServerUnaryReactor* command(grpc::CallbackServerContext* context, DeviceVerb verb,
-                                    const wire::DeviceCommandRequest& request, wire::DeviceCommandResponse* response) {
-    return respond_later(context, response,
-                         [command = device_command(verb, request)](DaemonView& view) { return view.command(command); });
+  Reactor* command(Call* call, DeviceVerb verb, const wire::DeviceCommandRequest& request,
+                   wire::DeviceCommandResponse* response) {
+    return change(call, response,
+                  [command = device_command(verb, request)](DaemonView& view) { return view.command(command); });
+  }
+  // Every method of admin.proto without idempotency_level NO_SIDE_EFFECTS calls this; admin_server_test compares them.
+  template <class Response, class Ask>
+  Reactor* change(Call* call, Response* response, const Ask& ask) {
+    if (!read_only_) return respond_later(call, response, ask);
+    return finish_at_once(*call, to_grpc({Code::kPermissionDenied,
+                                          "this socket only reads; send commands to the admin socket of the node "
+                                          "(node.admin_socket), as root"}));
   }
   // `ask` returns the report.
   template <class Response, class Ask>
-  grpc::ServerUnaryReactor* respond(grpc::CallbackServerContext* context, Response* response, const Ask& ask) {
-    return respond_later(context, response,
+  Reactor* respond(Call* call, Response* response, const Ask& ask) {
+    return respond_later(call, response,
                          [ask](DaemonView& view) { return ready(Result<decltype(ask(view))>(ask(view))); });
   }
   // `ask` returns a task of the report.
   template <class Response, class Ask>
-  grpc::ServerUnaryReactor* respond_later(grpc::CallbackServerContext*, Response* response, const Ask& ask) {
+  Reactor* respond_later(Call*, Response* response, const Ask& ask) {
     return calls_.respond(*response, [this, ask](const OpenCall&) { return fill_when_ready<Response>(ask(view_)); });
   }
   template <class Report>
@@ -162,52 +163,8 @@ class AdminService : public wire::Admin::CallbackService {
   ChangeStreams streams_;
   DelayedCall trim_;
   DaemonView& view_;
+  const bool read_only_;
 };
-
-// Every method of admin.proto without idempotency_level NO_SIDE_EFFECTS stands here; admin_server_test compares them.
-class ReadOnlyService final : public AdminService {
- public:
-  using AdminService::AdminService;
-
- private:
-  using Call = grpc::CallbackServerContext;
-  using Reactor = grpc::ServerUnaryReactor;
-  Reactor* ForgetClaim(Call* call, const wire::ForgetClaimRequest*, wire::ForgetClaimResponse*) override {
-    return refuse(*call);
-  }
-  Reactor* Reload(Call* call, const wire::ReloadRequest*, wire::ReloadResponse*) override { return refuse(*call); }
-  Reactor* QuiesceModule(Call* call, const wire::ModuleCommandRequest*, wire::ModuleCommandResponse*) override {
-    return refuse(*call);
-  }
-  Reactor* ResumeModule(Call* call, const wire::ModuleCommandRequest*, wire::ModuleCommandResponse*) override {
-    return refuse(*call);
-  }
-  Reactor* RestartModule(Call* call, const wire::ModuleCommandRequest*, wire::ModuleCommandResponse*) override {
-    return refuse(*call);
-  }
-  Reactor* CordonDevice(Call* call, const wire::DeviceCommandRequest*, wire::DeviceCommandResponse*) override {
-    return refuse(*call);
-  }
-  Reactor* UncordonDevice(Call* call, const wire::DeviceCommandRequest*, wire::DeviceCommandResponse*) override {
-    return refuse(*call);
-  }
-  Reactor* ClearCause(Call* call, const wire::DeviceCommandRequest*, wire::DeviceCommandResponse*) override {
-    return refuse(*call);
-  }
-  Reactor* ResetDevice(Call* call, const wire::DeviceCommandRequest*, wire::DeviceCommandResponse*) override {
-    return refuse(*call);
-  }
-  static Reactor* refuse(Call& call) {
-    return finish_at_once(call, to_grpc({Code::kPermissionDenied,
-                                         "this socket only reads; send commands to the admin socket of the node "
-                                         "(node.admin_socket), as root"}));
-  }
-};
-
-std::unique_ptr<AdminService> make_service(asio::io_context& core, Clock& clock, DaemonView& view, bool read_only) {
-  if (read_only) return std::make_unique<ReadOnlyService>(core, clock, view);
-  return std::make_unique<AdminService>(core, clock, view);
-}
 
 void admit(asio::io_context& core, GrpcServer& server, UniqueFd connection) {
   ucred peer{};
@@ -226,15 +183,12 @@ bool may_administer(uid_t peer, uid_t daemon) { return peer == 0 || peer == daem
 struct AdminServer::State {
   State(asio::io_context& context, Clock& clock, std::filesystem::path path, SocketListener::Group readers,
         DaemonView& view)
-      : core(context),
-        socket(std::move(path)),
-        group(readers),
-        service(make_service(context, clock, view, readers.has_value())) {}
+      : core(context), socket(std::move(path)), group(readers), service(context, clock, view, readers.has_value()) {}
   asio::io_context& core;
   const std::filesystem::path socket;
   const SocketListener::Group group;  // set if the socket only reads
-  const std::unique_ptr<AdminService> service;
-  GrpcServer server{std::array<grpc::Service* const, 1>{service.get()}};
+  AdminService service;
+  GrpcServer server{std::array<grpc::Service* const, 1>{&service}};
   std::unique_ptr<SocketListener> listener;
 };
 
@@ -270,7 +224,7 @@ AdminServer::~AdminServer() = default;
 
 Task<void> AdminServer::stop() {
   state_->listener.reset();
-  state_->service->end_streams();
+  state_->service.end_streams();
   co_await state_->server.stop(state_->core, kStopGrace);
 }
 
