@@ -65,9 +65,9 @@ class DaemonTest : public ::testing::Test {
   void install_module(const std::string& content) const;
 
   // Wait until the log or the output of cagectl contains the text.
-  bool logged(const std::string& text, std::chrono::milliseconds limit = std::chrono::seconds(5));
+  bool logged(const std::string& text, std::chrono::milliseconds limit = std::chrono::seconds(30));
   bool shows(const std::string& command, const std::string& text,
-             std::chrono::milliseconds limit = std::chrono::seconds(5));
+             std::chrono::milliseconds limit = std::chrono::seconds(30));
 
   DaemonProcess daemon{built_program(CARDCAGE_DAEMON), built_module("mock")};
   FakeDeviceManager manager{{.folder = daemon.folder() / "device-plugins"}};

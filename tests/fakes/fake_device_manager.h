@@ -64,7 +64,7 @@ class FakeDeviceManager {
   std::size_t registrations(const std::string& resource) const;  // accepted ones
   std::size_t lists(const std::string& resource) const;          // messages received
   std::size_t attempts() const;                                  // calls of Register
-  bool wait_for(const std::function<bool()>& condition, std::chrono::milliseconds limit = std::chrono::seconds(5));
+  bool wait_for(const std::function<bool()>& condition, std::chrono::milliseconds limit = std::chrono::seconds(30));
 
   // The amounts in the node status; nullopt = the resource is unknown.
   struct Amounts {
@@ -80,7 +80,7 @@ class FakeDeviceManager {
   }
   // Returns as soon as a list has reported that health.
   bool wait_health(const std::string& resource, const std::string& device, bool healthy,
-                   std::chrono::milliseconds limit = std::chrono::seconds(5));
+                   std::chrono::milliseconds limit = std::chrono::seconds(30));
   // The devices of the last list, by id.
   std::map<std::string, api::device_plugin::Device> devices(const std::string& resource) const;
 

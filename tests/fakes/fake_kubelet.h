@@ -52,7 +52,7 @@ class FakeKubelet {
   // Registrations in order: "gpu.example.com v1.DRAPlugin", "refused gpu.example.com", "-gpu.example.com" for the end.
   std::vector<std::string> history() const;
   bool registered(const std::string& driver) const;
-  bool wait_for(const std::function<bool()>& condition, std::chrono::milliseconds limit = std::chrono::seconds(5));
+  bool wait_for(const std::function<bool()>& condition, std::chrono::milliseconds limit = std::chrono::seconds(30));
   bool wait_registered(const std::string& driver) {
     return wait_for([&] { return registered(driver); });
   }

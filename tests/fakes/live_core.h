@@ -35,7 +35,7 @@ class LiveCore {
  private:
   template <class T>
   static T finished(std::future<T> result) {
-    if (result.wait_for(std::chrono::seconds(10)) != std::future_status::ready)
+    if (result.wait_for(std::chrono::seconds(30)) != std::future_status::ready)
       throw std::runtime_error("the core did not finish in time");
     return result.get();
   }

@@ -12,7 +12,7 @@ namespace cardcage {
 // Runs `core` until `task` ends, at most `limit` of real time, and returns the result of `task`. Other work on the
 // core, such as an open connection, does not delay the return.
 template <class T>
-T run_task(asio::io_context& core, Task<T> task, Duration limit = std::chrono::seconds(10)) {
+T run_task(asio::io_context& core, Task<T> task, Duration limit = std::chrono::seconds(30)) {
   std::optional<T> value;
   std::exception_ptr failure;
   asio::co_spawn(core, std::move(task), [&](std::exception_ptr error, T result) {

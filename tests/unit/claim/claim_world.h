@@ -213,10 +213,10 @@ class ClaimWorld : public CoreFixture {
     }(std::move(task), answer));
     return answer;
   }
-  // Runs the core until `done`, at most a few seconds.
+  // Runs the core until `done`, at most 30 s.
   template <class Done>
   bool until(Done done) {
-    const Instant end = real_clock.now() + std::chrono::seconds(5);
+    const Instant end = real_clock.now() + std::chrono::seconds(30);
     core.restart();
     while (!done() && std::chrono::steady_clock::now() < end) core.run_one_until(end);
     return done();

@@ -93,10 +93,10 @@ class ModuleFixture : public CoreFixture {
     settle();
     return result;
   }
-  // Polls the core until `done`, at most 10 s of real time.
+  // Polls the core until `done`, at most 30 s of real time.
   template <class Condition>
   [[nodiscard]] bool eventually(Condition done) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     while (!done()) {
       if (std::chrono::steady_clock::now() > end) return false;
       settle();
