@@ -1,4 +1,4 @@
-// Whether cardcage-fleet labels the claims that wait for devices of the node.
+// Tells whether cardcage-fleet labels the claims that wait for devices of the node.
 // See docs/decisions/0049-the-fleet-labels-claims-for-daemons.md.
 #pragma once
 

@@ -101,7 +101,7 @@ Status SliceFeed::take_line(std::string_view line) {
   return {};
 }
 
-// Whether the running watch may have had events that the follower lacks.
+// Returns whether the running watch may have had events that the follower lacks.
 bool SliceFeed::has_passed(const Follower& follower) const {
   if (!is_known(start_, follower.version)) return true;
   const auto newest = newest_.find(follower.driver);

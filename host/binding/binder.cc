@@ -77,7 +77,7 @@ Task<void> Binder::follow_once() {
   }
 }
 
-// Whether a pod waits, or has waited, for devices of this node.
+// Returns whether a pod waits, or has waited, for devices of this node.
 bool Binder::is_ours(const Claim& claim) const {
   const auto is_bound = [&](const Allocation& allocation) {
     return allocation.driver == driver_ && !allocation.binding.empty() &&
