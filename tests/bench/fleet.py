@@ -37,7 +37,7 @@ READS = 50  # claims per second in a storm
 MAX_START_REQUESTS = 7  # per node; docs/performance.md
 # After a restart of the API server: a watch whose version it has forgotten, a list, a watch; and some for bad luck.
 MAX_RETURN_REQUESTS = 4.5
-# Processor time on a busy machine may miss its reach; beyond this the code is at fault.
+# Processor time on a busy machine may miss its target; beyond this the code is at fault.
 FAR_OFF = 1.5
 COUNTED = ("resourceslices", "resourceclaims", "nodes", "")  # "" is the discovery of versions
 
@@ -275,7 +275,7 @@ def report(fleet: Fleet, ours: Figures, peers: Figures) -> None:
     hours = nodes * fleet.options.steady / 3600 / 1000
     print(f"\n{nodes} nodes with {DRIVERS} drivers of {DEVICES} devices each; load average {os.getloadavg()[0]:.1f} on "
           f"{os.cpu_count()} cores; API server without nodes: {fleet.idle * 100:.1f} % of a core")
-    print(f"{'':56} {'cardcage':>10} {'Go helper':>10} {'ratio':>7}  reach")
+    print(f"{'':56} {'cardcage':>10} {'Go helper':>10} {'ratio':>7}  target")
     # A watch lasts 5 to 10 minutes, so a shorter rest sees no renewals.
     fewer, cheaper = (0.5, 0.3) if fleet.options.steady >= 600 else (None, None)
     rows: list[tuple[str, float, float, float | None]] = [
@@ -292,10 +292,10 @@ def report(fleet: Fleet, ours: Figures, peers: Figures) -> None:
         ("1 % of devices per second: read of a claim, p50 ms", ours.reads["p50_ms"], peers.reads["p50_ms"], None),
         ("1 % of devices per second: read of a claim, p99 ms", ours.reads["p99_ms"], peers.reads["p99_ms"], None),
     ]
-    for name, mine, other, reach in rows:
+    for name, mine, other, target in rows:
         quotient = ratio(mine, other)
         shown = f"{quotient:6.2f}x" if quotient is not None else "      –"
-        verdict = "" if reach is None or quotient is None else f"≤ {reach}" + ("" if quotient <= reach else ": missed")
+        verdict = "" if target is None or quotient is None else f"≤ {target}" + ("" if quotient <= target else ": missed")
         print(f"{name:56} {mine:10.1f} {other:10.1f} {shown}  {verdict}")
     if fewer is None:
         print("the rest is too short for renewals of watches, most of what nodes at rest cost; --steady 900 contains them")
