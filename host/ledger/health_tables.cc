@@ -98,82 +98,49 @@ HealthTables::HealthTables(HealthTables&&) noexcept = default;
 HealthTables::~HealthTables() = default;
 
 Result<HealthTables> HealthTables::open(const sqlite::Database& database, HistoryBounds bounds) {
-  std::optional<Error> failure;
-  const auto statement = [&](std::string_view text) {
-    auto compiled = database.compile(text);
-    if (!compiled) failure = compiled.error();
-    return compiled;
-  };
-  auto put_cause = statement(
-      "INSERT OR REPLACE INTO health_causes(module,device,cause,state,reason,message,timeout_s,taint,taint_key,"
-      "taint_value,value,changed_ms,stated_ms,relapses_ms,quarantined) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
-  auto drop_cause = statement("DELETE FROM health_causes WHERE module=? AND device=? AND cause=?");
-  auto drop_causes = statement("DELETE FROM health_causes");
-  auto put_cordon = statement(
-      "INSERT OR REPLACE INTO health_cordons(module,device,name,operator,reason,since_ms) VALUES(?,?,?,?,?,?)");
-  auto drop_cordon = statement("DELETE FROM health_cordons WHERE module=? AND device=?");
-  auto put_reset = statement("INSERT OR IGNORE INTO health_resets(module,device,time_ms) VALUES(?,?,?)");
-  auto age_resets = statement("DELETE FROM health_resets WHERE time_ms < ?");
-  auto put_event = statement(
-      "INSERT INTO health_history(time_ms,kind,module,device,name,cause,state,reason,message,operator)"
-      " VALUES(?,?,?,?,?,?,?,?,?,?)");
-  auto bound_events = statement("DELETE FROM health_history WHERE id <= (SELECT max(id) FROM health_history) - ?");
-  auto age_events = statement("DELETE FROM health_history WHERE time_ms < ?");
-  if (failure) return std::unexpected(*failure);
-  return HealthTables(
-      database, bounds,
-      std::unique_ptr<Statements>(new Statements{std::move(*put_cause), std::move(*drop_cause), std::move(*drop_causes),
-                                                 std::move(*put_cordon), std::move(*drop_cordon), std::move(*put_reset),
-                                                 std::move(*age_resets), std::move(*put_event),
-                                                 std::move(*bound_events), std::move(*age_events)}));
-}
-
-Result<std::vector<CauseRecord>> HealthTables::load_causes() const {
-  auto rows = database_->compile(
-      "SELECT module,device,cause,state,reason,message,timeout_s,taint,taint_key,taint_value,value,changed_ms,"
-      "stated_ms,relapses_ms,quarantined FROM health_causes");
-  if (!rows) return std::unexpected(rows.error());
-  std::vector<CauseRecord> causes;
-  auto row = rows->next();
-  for (; row && *row; row = rows->next()) causes.push_back(cause_from(*rows));
-  if (!row) return std::unexpected(row.error());
-  return causes;
-}
-
-Result<std::vector<CordonRecord>> HealthTables::load_cordons() const {
-  auto rows = database_->compile("SELECT module,device,name,operator,reason,since_ms FROM health_cordons");
-  if (!rows) return std::unexpected(rows.error());
-  std::vector<CordonRecord> cordons;
-  auto row = rows->next();
-  for (; row && *row; row = rows->next())
-    cordons.push_back({.device = {rows->text(0), rows->text(1)},
-                       .name = rows->text(2),
-                       .by = rows->text(3),
-                       .reason = rows->text(4),
-                       .since = bounded_wall_time(rows->integer(5))});
-  if (!row) return std::unexpected(row.error());
-  return cordons;
-}
-
-Result<std::vector<ResetRecord>> HealthTables::load_resets() const {
-  auto rows = database_->compile("SELECT module,device,time_ms FROM health_resets ORDER BY time_ms");
-  if (!rows) return std::unexpected(rows.error());
-  std::vector<ResetRecord> resets;
-  auto row = rows->next();
-  for (; row && *row; row = rows->next())
-    resets.push_back({{rows->text(0), rows->text(1)}, bounded_wall_time(rows->integer(2))});
-  if (!row) return std::unexpected(row.error());
-  return resets;
+  sqlite::Compiler compile(database);
+  Statements statements{
+      .put_cause = compile(
+          "INSERT OR REPLACE INTO health_causes(module,device,cause,state,reason,message,timeout_s,taint,taint_key,"
+          "taint_value,value,changed_ms,stated_ms,relapses_ms,quarantined) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"),
+      .drop_cause = compile("DELETE FROM health_causes WHERE module=? AND device=? AND cause=?"),
+      .drop_causes = compile("DELETE FROM health_causes"),
+      .put_cordon = compile(
+          "INSERT OR REPLACE INTO health_cordons(module,device,name,operator,reason,since_ms) VALUES(?,?,?,?,?,?)"),
+      .drop_cordon = compile("DELETE FROM health_cordons WHERE module=? AND device=?"),
+      .put_reset = compile("INSERT OR IGNORE INTO health_resets(module,device,time_ms) VALUES(?,?,?)"),
+      .age_resets = compile("DELETE FROM health_resets WHERE time_ms < ?"),
+      .put_event =
+          compile("INSERT INTO health_history(time_ms,kind,module,device,name,cause,state,reason,message,operator)"
+                  " VALUES(?,?,?,?,?,?,?,?,?,?)"),
+      .bound_events = compile("DELETE FROM health_history WHERE id <= (SELECT max(id) FROM health_history) - ?"),
+      .age_events = compile("DELETE FROM health_history WHERE time_ms < ?")};
+  if (compile.failure()) return std::unexpected(*compile.failure());
+  return HealthTables(database, bounds, std::make_unique<Statements>(std::move(statements)));
 }
 
 Result<LoadedHealth> HealthTables::load() const {
-  auto causes = load_causes();
-  if (!causes) return std::unexpected(causes.error());
-  auto cordons = load_cordons();
-  if (!cordons) return std::unexpected(cordons.error());
-  auto resets = load_resets();
-  if (!resets) return std::unexpected(resets.error());
-  return LoadedHealth{std::move(*causes), std::move(*cordons), std::move(*resets)};
+  LoadedHealth loaded;
+  auto read = database_->each_row(
+      "SELECT module,device,cause,state,reason,message,timeout_s,taint,taint_key,taint_value,value,changed_ms,"
+      "stated_ms,relapses_ms,quarantined FROM health_causes",
+      [&](const sqlite::Statement& row) { loaded.causes.push_back(cause_from(row)); });
+  if (read)
+    read = database_->each_row("SELECT module,device,name,operator,reason,since_ms FROM health_cordons",
+                               [&](const sqlite::Statement& row) {
+                                 loaded.cordons.push_back({.device = {row.text(0), row.text(1)},
+                                                           .name = row.text(2),
+                                                           .by = row.text(3),
+                                                           .reason = row.text(4),
+                                                           .since = bounded_wall_time(row.integer(5))});
+                               });
+  if (read)
+    read = database_->each_row(
+        "SELECT module,device,time_ms FROM health_resets ORDER BY time_ms", [&](const sqlite::Statement& row) {
+          loaded.resets.push_back({{row.text(0), row.text(1)}, bounded_wall_time(row.integer(2))});
+        });
+  if (!read) return std::unexpected(read.error());
+  return loaded;
 }
 
 Status HealthTables::apply(const HealthChanges& changes) {
@@ -223,24 +190,23 @@ Status HealthTables::note(const HealthEvent& event) {
 }
 
 Result<std::vector<HealthEvent>> HealthTables::history(const HealthQuery& query) const {
-  auto rows = database_->compile(
-      "SELECT time_ms,kind,module,device,name,cause,state,reason,message,operator FROM health_history"
-      " WHERE (?1='' OR device=?1 OR name=?1) AND (?2='' OR module=?2) AND time_ms>=?3 ORDER BY id DESC LIMIT ?4");
-  if (!rows) return std::unexpected(rows.error());
-  rows->bind(query.device, query.module, to_ms(query.since), query.limit);
   std::vector<HealthEvent> events;
-  auto row = rows->next();
-  for (; row && *row; row = rows->next())
-    events.push_back({.time = bounded_wall_time(rows->integer(0)),
-                      .kind = enum_from(rows->integer(1), HealthEventKind::kBegan, HealthEventKind::kResetFailed),
-                      .device = {rows->text(2), rows->text(3)},
-                      .name = rows->text(4),
-                      .cause = rows->text(5),
-                      .state = state_from(rows->integer(6)),
-                      .reason = rows->text(7),
-                      .message = rows->text(8),
-                      .by = rows->text(9)});
-  if (!row) return std::unexpected(row.error());
+  const auto read = database_->each_row(
+      "SELECT time_ms,kind,module,device,name,cause,state,reason,message,operator FROM health_history"
+      " WHERE (?1='' OR device=?1 OR name=?1) AND (?2='' OR module=?2) AND time_ms>=?3 ORDER BY id DESC LIMIT ?4",
+      [&](const sqlite::Statement& row) {
+        events.push_back({.time = bounded_wall_time(row.integer(0)),
+                          .kind = enum_from(row.integer(1), HealthEventKind::kBegan, HealthEventKind::kResetFailed),
+                          .device = {row.text(2), row.text(3)},
+                          .name = row.text(4),
+                          .cause = row.text(5),
+                          .state = state_from(row.integer(6)),
+                          .reason = row.text(7),
+                          .message = row.text(8),
+                          .by = row.text(9)});
+      },
+      query.device, query.module, to_ms(query.since), query.limit);
+  if (!read) return std::unexpected(read.error());
   return events;
 }
 

@@ -66,9 +66,6 @@ class HealthTables {
   Status put(const CordonRecord& record);
   Status put(const ResetRecord& record);
   Status note(const HealthEvent& event);
-  Result<std::vector<CauseRecord>> load_causes() const;
-  Result<std::vector<CordonRecord>> load_cordons() const;
-  Result<std::vector<ResetRecord>> load_resets() const;
 
   const sqlite::Database* database_;
   HistoryBounds bounds_;

@@ -136,67 +136,58 @@ Status LedgerStore::migrate(const sqlite::Database& database, std::span<const Sc
 }
 
 Status LedgerStore::compile(HistoryBounds health_bounds) {
-  std::optional<Error> failure;
-  const auto statement = [&](std::string_view text) {
-    auto compiled = database_->compile(text);
-    if (!compiled) failure = compiled.error();
-    return compiled;
-  };
-  auto put_claim = statement(
-      "INSERT OR REPLACE INTO claims(driver,uid,namespace,name,phase,boot_id,begun_ms,prepared_ms)"
-      " VALUES(?,?,?,?,?,?,?,?)");
-  auto drop_parts = statement("DELETE FROM parts WHERE driver=? AND uid=?");
-  auto put_part =
-      statement("INSERT INTO parts(driver,uid,position,module,content,state,state_version) VALUES(?,?,?,?,?,?,?)");
-  auto drop_claim = statement("DELETE FROM claims WHERE driver=? AND uid=?");
-  auto put_history = statement(
-      "INSERT INTO history(driver,uid,namespace,name,module,pool,device,request,share_id,prepared_ms,released_ms)"
-      " VALUES(?,?,?,?,?,?,?,?,?,?,?)");
-  auto bound_history = statement("DELETE FROM history WHERE id <= (SELECT max(id) FROM history) - ?");
-  auto age_history = statement("DELETE FROM history WHERE released_ms < ?");
+  sqlite::Compiler compile(*database_);
+  Statements statements{
+      .put_claim = compile("INSERT OR REPLACE INTO claims(driver,uid,namespace,name,phase,boot_id,begun_ms,prepared_ms)"
+                           " VALUES(?,?,?,?,?,?,?,?)"),
+      .drop_parts = compile("DELETE FROM parts WHERE driver=? AND uid=?"),
+      .put_part =
+          compile("INSERT INTO parts(driver,uid,position,module,content,state,state_version) VALUES(?,?,?,?,?,?,?)"),
+      .drop_claim = compile("DELETE FROM claims WHERE driver=? AND uid=?"),
+      .put_history = compile(
+          "INSERT INTO history(driver,uid,namespace,name,module,pool,device,request,share_id,prepared_ms,released_ms)"
+          " VALUES(?,?,?,?,?,?,?,?,?,?,?)"),
+      .bound_history = compile("DELETE FROM history WHERE id <= (SELECT max(id) FROM history) - ?"),
+      .age_history = compile("DELETE FROM history WHERE released_ms < ?")};
   auto health = HealthTables::open(*database_, health_bounds);
-  if (!health) failure = health.error();
   // A schema of the right version without our tables belongs to another program.
-  if (failure) return fail(Code::kDataLoss, "{}", failure->message);
-  statements_.reset(new Statements{std::move(*put_claim), std::move(*drop_parts), std::move(*put_part),
-                                   std::move(*drop_claim), std::move(*put_history), std::move(*bound_history),
-                                   std::move(*age_history)});
+  if (!health || compile.failure())
+    return fail(Code::kDataLoss, "{}", (health ? *compile.failure() : health.error()).message);
+  statements_ = std::make_unique<Statements>(std::move(statements));
   health_.emplace(std::move(*health));
   return {};
 }
 
 Result<LoadedClaims> LedgerStore::load() const {
-  auto claims = database_->compile("SELECT driver,uid,namespace,name,phase,boot_id,begun_ms,prepared_ms FROM claims");
-  if (!claims) return std::unexpected(claims.error());
   std::map<ClaimKey, ClaimRecord> records;
-  auto row = claims->next();
-  for (; row && *row; row = claims->next()) {
-    ClaimRecord record{.driver = claims->text(0),
-                       .ref = {claims->text(2), claims->text(3), claims->text(1)},
-                       .phase = static_cast<ClaimPhase>(std::clamp<std::int64_t>(claims->integer(4), 1, 3)),
-                       .boot_id = claims->text(5),
-                       .begun = bounded_wall_time(claims->integer(6)),
-                       .prepared = bounded_wall_time(claims->integer(7)),
-                       .parts = {}};
-    records.emplace(record.key(), std::move(record));
-  }
-  if (!row) return std::unexpected(row.error());
-  auto parts = database_->compile("SELECT driver,uid,module,content,state,state_version FROM parts ORDER BY position");
-  if (!parts) return std::unexpected(parts.error());
+  auto read = database_->each_row(
+      "SELECT driver,uid,namespace,name,phase,boot_id,begun_ms,prepared_ms FROM claims",
+      [&](const sqlite::Statement& row) {
+        ClaimRecord record{.driver = row.text(0),
+                           .ref = {row.text(2), row.text(3), row.text(1)},
+                           .phase = static_cast<ClaimPhase>(std::clamp<std::int64_t>(row.integer(4), 1, 3)),
+                           .boot_id = row.text(5),
+                           .begun = bounded_wall_time(row.integer(6)),
+                           .prepared = bounded_wall_time(row.integer(7)),
+                           .parts = {}};
+        records.emplace(record.key(), std::move(record));
+      });
   LoadedClaims loaded;
-  for (row = parts->next(); row && *row; row = parts->next()) {
-    const auto record = records.find({parts->text(0), parts->text(1)});
-    auto part = part_from_json(parts->text(3));
-    if (record == records.end() || !part) {
-      loaded.damaged.insert({parts->text(0), parts->text(1)});
-      continue;
-    }
-    part->module = parts->text(2);
-    part->state = parts->text(4);
-    part->state_version = static_cast<std::uint32_t>(parts->integer(5));
-    record->second.parts.push_back(std::move(*part));
-  }
-  if (!row) return std::unexpected(row.error());
+  if (read)
+    read = database_->each_row("SELECT driver,uid,module,content,state,state_version FROM parts ORDER BY position",
+                               [&](const sqlite::Statement& row) {
+                                 const auto record = records.find({row.text(0), row.text(1)});
+                                 auto part = part_from_json(row.text(3));
+                                 if (record == records.end() || !part) {
+                                   loaded.damaged.insert({row.text(0), row.text(1)});
+                                   return;
+                                 }
+                                 part->module = row.text(2);
+                                 part->state = row.text(4);
+                                 part->state_version = static_cast<std::uint32_t>(row.integer(5));
+                                 record->second.parts.push_back(std::move(*part));
+                               });
+  if (!read) return std::unexpected(read.error());
   for (auto& [key, record] : records)
     if (!loaded.damaged.contains(key)) loaded.readable.push_back(std::move(record));
   return loaded;
@@ -294,26 +285,24 @@ Status LedgerStore::note(const HistoryEntry& entry) {
 }
 
 Result<std::vector<HistoryEntry>> LedgerStore::history(const HistoryQuery& query) const {
-  auto rows = database_->compile(
+  std::vector<HistoryEntry> entries;
+  const auto read = database_->each_row(
       "SELECT driver,uid,namespace,name,module,pool,device,request,share_id,prepared_ms,released_ms FROM history"
       " WHERE (?1='' OR uid=?1 OR name=?1 OR namespace||'/'||name=?1) AND (?2='' OR driver=?2)"
-      " AND (?3='' OR device=?3) AND released_ms>=?4 ORDER BY id DESC LIMIT ?5");
-  if (!rows) return std::unexpected(rows.error());
-  rows->bind(query.claim, query.driver, query.device, to_ms(query.since), query.limit);
-  std::vector<HistoryEntry> entries;
-  auto row = rows->next();
-  for (; row && *row; row = rows->next()) {
-    entries.push_back({.driver = rows->text(0),
-                       .ref = {rows->text(2), rows->text(3), rows->text(1)},
-                       .module = rows->text(4),
-                       .pool = rows->text(5),
-                       .device = rows->text(6),
-                       .request = rows->text(7),
-                       .share_id = rows->text(8),
-                       .prepared = bounded_wall_time(rows->integer(9)),
-                       .released = bounded_wall_time(rows->integer(10))});
-  }
-  if (!row) return std::unexpected(row.error());
+      " AND (?3='' OR device=?3) AND released_ms>=?4 ORDER BY id DESC LIMIT ?5",
+      [&](const sqlite::Statement& row) {
+        entries.push_back({.driver = row.text(0),
+                           .ref = {row.text(2), row.text(3), row.text(1)},
+                           .module = row.text(4),
+                           .pool = row.text(5),
+                           .device = row.text(6),
+                           .request = row.text(7),
+                           .share_id = row.text(8),
+                           .prepared = bounded_wall_time(row.integer(9)),
+                           .released = bounded_wall_time(row.integer(10))});
+      },
+      query.claim, query.driver, query.device, to_ms(query.since), query.limit);
+  if (!read) return std::unexpected(read.error());
   return entries;
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "host/core/result.h"
 
@@ -48,6 +49,7 @@ class Statement {
 
  private:
   friend class Database;
+  friend class Compiler;
   Statement(sqlite3_stmt* handle, const Database& database)
       : handle_(handle, &sqlite3_finalize), database_(&database) {}
   // Does not copy: the arguments of run() live long enough.
@@ -69,6 +71,17 @@ class Database {
   // One or more statements without results.
   Status execute(const std::string& statements) const;
   Result<Statement> compile(std::string_view statement) const;
+  // Calls `take` with each row of the query, in which `arguments` are bound.
+  template <class Take, class... Arguments>
+  Status each_row(std::string_view query, Take take, const Arguments&... arguments) const {
+    auto rows = compile(query);
+    if (!rows) return std::unexpected(rows.error());
+    rows->bind(arguments...);
+    auto row = rows->next();
+    for (; row && *row; row = rows->next()) take(std::as_const(*rows));
+    if (!row) return std::unexpected(row.error());
+    return {};
+  }
   // The first column of the first row.
   Result<std::int64_t> integer(std::string_view query) const;
   Result<std::string> text(std::string_view query) const;
@@ -85,6 +98,25 @@ class Database {
   std::unique_ptr<sqlite3, int (*)(sqlite3*)> handle_;
   std::filesystem::path file_;
   int log_pages_ = 0;
+};
+
+// Compiles statements that are useful only together.
+class Compiler {
+ public:
+  explicit Compiler(const Database& database) : database_(database) {}
+
+  // Returns a statement that must not be used if there is a failure.
+  Statement operator()(std::string_view text) {
+    auto compiled = database_.compile(text);
+    if (compiled) return std::move(*compiled);
+    failure_ = compiled.error();
+    return Statement(nullptr, database_);
+  }
+  const std::optional<Error>& failure() const { return failure_; }
+
+ private:
+  const Database& database_;
+  std::optional<Error> failure_;
 };
 
 }  // namespace cardcage::sqlite
