@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "host/config/params.h"
+#include "host/conformance/mapped_file.h"
 #include "host/module/load.h"
 
 namespace cardcage {
@@ -28,6 +29,12 @@ bool is_other_hardware(const Device& one, const Device& other) {
   });
 }
 
+// The module may change the working folder.
+CheckRequest with_full_path(CheckRequest request) {
+  request.file = std::filesystem::absolute(request.file).lexically_normal();
+  return request;
+}
+
 // The position that messages name, where an operator would look.
 const Origin kCommandLine{{.file = "--option"}};
 
@@ -37,7 +44,8 @@ Trial::Trial(asio::io_context& core, Clock& clock, CheckRequest request, const s
              std::shared_ptr<CheckLog> log)
     : core_(core),
       clock_(clock),
-      request_(std::move(request)),
+      request_(with_full_path(std::move(request))),
+      scratch_(scratch),
       log_(std::move(log)),
       services_(std::make_shared<Services>(core, clock,
                                            Services::Places{.records = scratch / "records",
@@ -55,10 +63,11 @@ Trial::Trial(asio::io_context& core, Clock& clock, CheckRequest request, const s
 }
 
 // Write access to the file matters where it is installed, not where it is built.
-Result<ModuleBuild> Trial::stage_file() const {
-  const std::vector folders{std::filesystem::absolute(request_.file).parent_path()};
+Result<ModuleBuild> Trial::stage_file() {
+  const std::vector folders{request_.file.parent_path()};
   auto staged = cardcage::stage(folders, config_.path, {}, Trust::kAnybody);
   if (!staged) return std::unexpected(staged.error());
+  if (request_.in_process) map_from_folder(*staged, scratch_ / fmt::format("image-{}", ++images_));
   return std::make_shared<const StagedModule>(std::move(*staged));
 }
 

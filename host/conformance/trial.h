@@ -114,7 +114,7 @@ class Trial {
   Clock& clock() { return clock_; }
 
  private:
-  Result<ModuleBuild> stage_file() const;
+  Result<ModuleBuild> stage_file();
   Task<Result<std::shared_ptr<RunningModule>>> load_one();
   // Null if the module runs in this process.
   const RemoteModule* worker() const {
@@ -135,11 +135,13 @@ class Trial {
   asio::io_context& core_;
   Clock& clock_;
   const CheckRequest request_;
+  const std::filesystem::path scratch_;
   const std::shared_ptr<CheckLog> log_;
   std::set<std::string_view> broken_rules_;
   const std::shared_ptr<Services> services_;
   ModuleConfig config_;
   ModuleBuild build_;
+  unsigned images_ = 0;  // files made for instances in this process
   std::optional<ModuleIdentity> identity_;
   std::optional<Device> device_;
   std::shared_ptr<RunningModule> module_;  // loaded; null if none runs

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <set>
 
 #include "host/conformance/rule.h"
@@ -18,6 +19,7 @@ using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using Names = std::set<std::string>;
 
 CheckRequest request_of(const std::string& folder, const std::string& file) {
@@ -215,6 +217,21 @@ TEST(CheckFileTest, AModuleRunsInThisProcess) {
   request.in_process = true;
   request.options["break"] = {std::string("devices"), {}};
   EXPECT_EQ(names(check(request), Verdict::kFail), Names{"devices"});
+}
+
+// valgrind and perf read the symbols of a mapped file by its name.
+TEST(CheckFileTest, AModuleInThisProcessIsAFileWithItsName) {
+  CheckRequest request = test_module("good.so");
+  request.in_process = true;
+  request.rules = {"discover"};
+  std::set<std::string> mapped;
+  request.begins = [&mapped](std::string_view, std::string_view, std::string_view) {
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);)
+      if (const auto path = line.find('/'); line.ends_with("/good.so")) mapped.insert(line.substr(path));
+  };
+  ASSERT_TRUE(check_file(request));
+  EXPECT_THAT(mapped, AllOf(Not(IsEmpty()), Each(HasSubstr("/cardcage-check-"))));
 }
 
 struct Refused {
