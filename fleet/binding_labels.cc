@@ -8,7 +8,7 @@
 #include "host/apiserver/timestamp.h"
 #include "host/core/cancellation.h"
 #include "host/core/log.h"
-#include "host/model/naming.h"
+#include "host/model/namespaced_name.h"
 
 namespace cardcage {
 namespace {
@@ -61,13 +61,12 @@ HttpRequest patch_request(std::string path, const json::object& changes) {
 }  // namespace
 
 Result<BindingLabelOptions> binding_label_options(const std::vector<std::string>& drivers, std::string_view lease) {
-  const std::size_t slash = std::min(lease.find('/'), lease.size());
-  BindingLabelOptions options{.drivers = {drivers.begin(), drivers.end()},
-                              .name_space = std::string(lease.substr(0, slash)),
-                              .lease = std::string(lease.substr(std::min(slash + 1, lease.size())))};
-  if (drivers.empty() || !is_dns_label(options.name_space) || !is_dns_subdomain(options.lease))
+  auto parts = parse_namespaced_name(lease);
+  if (drivers.empty() || !parts)
     return fail(Code::kInvalidArgument, "labels for claims take a driver and a Lease, NAMESPACE/NAME; give both");
-  return options;
+  return BindingLabelOptions{.drivers = {drivers.begin(), drivers.end()},
+                             .name_space = std::move(parts->name_space),
+                             .lease = std::move(parts->rest)};
 }
 
 BindingLabels::BindingLabels(asio::io_context& core, Clock& clock, ApiSession& session, BindingLabelOptions options)

@@ -4,7 +4,7 @@
 
 #include "fleet/object_key.h"
 #include "host/apiserver/percent_encode.h"
-#include "host/model/naming.h"
+#include "host/model/namespaced_name.h"
 
 namespace cardcage {
 namespace {
@@ -35,12 +35,10 @@ std::uint16_t https_port(const json::object& pod) {
 }  // namespace
 
 Result<PodsPlace> parse_pods_place(std::string_view text) {
-  const std::size_t slash = std::min(text.find('/'), text.size());
-  PodsPlace place{.name_space = std::string(text.substr(0, slash)),
-                  .selector = std::string(text.substr(std::min(slash + 1, text.size())))};
-  if (!is_dns_label(place.name_space) || place.selector.empty())
+  auto parts = split_namespace(text);
+  if (!parts)
     return fail(Code::kInvalidArgument, "'{}' must be NAMESPACE/SELECTOR, such as 'cardcage/app=cardcage-web'", text);
-  return place;
+  return PodsPlace{.name_space = std::move(parts->name_space), .selector = std::move(parts->rest)};
 }
 
 WatchedKind NodePages::kind(const PodsPlace& place) {

@@ -6,6 +6,7 @@
 #include "host/apiserver/claim_json.h"
 #include "host/apiserver/event_json.h"
 #include "host/apiserver/object_name.h"
+#include "host/model/namespaced_name.h"
 
 namespace cardcage {
 namespace {
@@ -51,8 +52,8 @@ Result<std::unique_ptr<ApiServer>> ApiServer::make(asio::io_context& core, Clock
                          : Credentials::from_kubeconfig(clock, config.kubeconfig);
   if (!credentials) return within(credentials.error(), "API server");
   std::optional<ClaimLabelling> labelling;
-  if (const std::size_t slash = config.claim_labels.find('/'); slash != std::string::npos)
-    labelling = {config.claim_labels.substr(0, slash), config.claim_labels.substr(slash + 1), node};
+  if (auto lease = parse_namespaced_name(config.claim_labels))
+    labelling = {std::move(lease->name_space), std::move(lease->rest), node};
   return std::make_unique<ApiServer>(core, clock, std::move(*credentials), ApiPace{config.request_timeout},
                                      std::move(labelling));
 }

@@ -2,13 +2,12 @@
 
 #include <sys/types.h>
 
-#include <algorithm>
 #include <limits>
 
 #include "host/config/fields.h"
 #include "host/config/names.h"
 #include "host/core/tcp_address.h"
-#include "host/model/naming.h"
+#include "host/model/namespaced_name.h"
 
 namespace cardcage {
 namespace {
@@ -98,9 +97,7 @@ Status check_listen(std::string_view text) {
 }
 
 Status check_claim_labels(std::string_view text) {
-  const std::size_t slash = std::min(text.find('/'), text.size());
-  const std::string_view name = text.substr(std::min(slash + 1, text.size()));
-  if (text.empty() || (is_dns_label(text.substr(0, slash)) && is_dns_subdomain(name))) return {};
+  if (text.empty() || parse_namespaced_name(text)) return {};
   return fail(Code::kInvalidArgument, "'{}' is not the \"namespace/name\" of a Lease", text);
 }
 

@@ -1,4 +1,4 @@
-#include "host/model/naming.h"
+#include "host/model/namespaced_name.h"
 
 #include <gmock/gmock.h>
 
@@ -140,6 +140,23 @@ TEST(Naming, NamesThatTheModuleChoseStay) {
   EXPECT_EQ(devices[1].name, "gpu-0");
   EXPECT_THAT(devices[0].name, testing::StartsWith("gpu-0-"));
   EXPECT_EQ(devices[2].name, "gpu-1");
+}
+
+TEST(Naming, ANamespacedNameIsSplitAtItsFirstSlash) {
+  const auto name = parse_namespaced_name("cardcage/cardcage-fleet");
+  ASSERT_TRUE(name);
+  EXPECT_EQ(name->name_space, "cardcage");
+  EXPECT_EQ(name->rest, "cardcage-fleet");
+  for (const char* wrong : {"", "a", "/", "a/", "/b", "A/b", "a/B", "a/b/c"})
+    EXPECT_FALSE(parse_namespaced_name(wrong)) << wrong;
+}
+
+TEST(Naming, OnlyTheNamespaceOfASplitTextIsAName) {
+  const auto text = split_namespace("cardcage/example.com/part=web,tier=2");
+  ASSERT_TRUE(text);
+  EXPECT_EQ(text->name_space, "cardcage");
+  EXPECT_EQ(text->rest, "example.com/part=web,tier=2");
+  for (const char* wrong : {"", "a", "a/", "/b", "A/b"}) EXPECT_FALSE(split_namespace(wrong)) << wrong;
 }
 
 }  // namespace
