@@ -1,7 +1,6 @@
 #include "ctl/desk_node.h"
 
 #include <fcntl.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,7 +14,9 @@
 #include "ctl/import/toml.h"
 #include "ctl/print.h"
 #include "host/core/file.h"
+#include "host/core/unique_fd.h"
 #include "host/model/text_rules.h"
+#include "host/process/spawn_plan.h"
 
 namespace cardcage {
 namespace {
@@ -65,32 +66,30 @@ std::string toml_option(const RawOption& option) {
   return toml_list(std::get<std::vector<std::string>>(option.value), toml_table);
 }
 
-// Lets Ctrl-C and SIGTERM end a wait, so that the folder is removed.
+// Lets Ctrl-C and SIGTERM end a wait, so that the daemon ends and the folder is removed: the daemon, in a process group
+// of its own, gets no signal of the terminal.
 void catch_signals() {
   struct sigaction action{};
   action.sa_handler = [](int) { interrupted = 1; };  // without SA_RESTART
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
+  for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
 }
 
 bool is_usable(const admin::v1::Device& device) {
   return device.health().state() != "unhealthy" && device.health().state() != "unknown";
 }
 
-// Starts a program with stdout and stderr of this one, or with both in `output`.
-Result<pid_t> spawn(std::vector<std::string> words, const fs::path& output = {}) {
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  posix_spawn_file_actions_t files;
-  ::posix_spawn_file_actions_init(&files);
-  if (!output.empty()) {
-    ::posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    ::posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
-  }
+// Starts a program with the environment and the standard descriptors of this one, or with stdout and stderr in
+// `output`.
+Result<pid_t> start_program(const fs::path& file, std::vector<std::string> arguments, const UniqueFd& output = {}) {
+  SpawnPlan plan;
+  for (const int fd : {STDOUT_FILENO, STDERR_FILENO})
+    if (output) plan.give(output.get(), fd);
+  plan.give_none_above(STDERR_FILENO);
+  std::vector<std::string> environment;
+  for (char** variable = environ; *variable != nullptr; ++variable) environment.emplace_back(*variable);
   pid_t pid = -1;
-  const int failed = ::posix_spawnp(&pid, arguments[0], &files, nullptr, arguments.data(), environ);
-  ::posix_spawn_file_actions_destroy(&files);
-  if (failed != 0) return fail_errno(failed, fmt::format("cannot start '{}'", words[0]));
+  if (const int error = plan.run(file, std::move(arguments), std::move(environment), pid); error != 0)
+    return fail_errno(error, fmt::format("cannot start '{}'", file.native()));
   return pid;
 }
 
@@ -150,11 +149,15 @@ DeskNode::~DeskNode() {
 }
 
 Status DeskNode::start(bool quiet) {
-  // The program beside this one, as in a package and in a build folder; otherwise PATH finds it.
-  const auto beside = program_beside("cardcage");
-  std::error_code failed;
-  const std::string program = beside && fs::exists(*beside, failed) ? beside->native() : "cardcage";
-  auto started = spawn({program, "--no-restart", "--config", folder_ / "node.toml"}, quiet ? folder_ / "log" : "");
+  const auto program = program_beside("cardcage");
+  if (!program) return std::unexpected(program.error());
+  UniqueFd log;
+  if (quiet) {
+    const fs::path file = folder_ / "log";
+    log = UniqueFd(::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    if (!log) return fail_errno(errno, fmt::format("cannot write '{}'", file.native()));
+  }
+  const auto started = start_program(*program, {"--no-restart", "--config", folder_ / "node.toml"}, log);
   if (!started) return within(started.error(), "the daemon (package cardcage)");
   daemon_ = *started;
   catch_signals();
@@ -200,8 +203,8 @@ Result<admin::v1::Device> DeskNode::wait_for_device() {
 
 Result<int> DeskNode::run_cagectl(std::vector<std::string> arguments) const {
   std::fflush(stdout);
-  arguments.insert(arguments.begin(), {"/proc/self/exe", "--socket", socket().native()});
-  const auto child = spawn(std::move(arguments));
+  arguments.insert(arguments.begin(), {"--socket", socket().native()});
+  const auto child = start_program("/proc/self/exe", std::move(arguments));
   if (!child) return std::unexpected(child.error());
   int status = 0;
   ::waitpid(*child, &status, 0);
