@@ -16,7 +16,7 @@ Task<Outcome> lists_valid_devices(Trial& trial) {
   const auto& left_out = (*snapshot)->left_out;
   if (left_out.empty()) co_return passed("");
   const auto& [id, why] = *left_out.begin();
-  std::string more = left_out.size() == 1 ? "" : fmt::format("; {} more are left out", left_out.size() - 1);
+  std::string more = left_out.size() == 1 ? "" : fmt::format("; and {} more", left_out.size() - 1);
   co_return broken(fmt::format("device '{}' is left out: {}{}", id, why, more));
 }
 

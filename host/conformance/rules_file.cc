@@ -35,8 +35,8 @@ Task<Outcome> has_a_valid_table(Trial& trial) {
   std::size_t params = 0;
   for (const ParamsSchema& schema : identity.schemas) params += schema.fields.size();
   const std::string note = abi_note(identity.abi);
-  co_return passed(fmt::format("{}, {} options, {} params{}{}", note.empty() ? "ABI " + identity.abi.to_string() : note,
-                               identity.options.size(), params,
+  co_return passed(fmt::format("{}, options: {}, parameters: {}{}{}",
+                               note.empty() ? "ABI " + identity.abi.to_string() : note, identity.options.size(), params,
                                identity.schemas.size() > 1 ? fmt::format(" of {} kinds", identity.schemas.size()) : "",
                                drafts_of(identity)));
 }
