@@ -67,6 +67,11 @@ std::string nearest_word(const CLI::App& app) {
   return hint.empty() ? hint : fmt::format("unknown {} '{}'{}", is_option ? "option" : "command", word, hint);
 }
 
+ExitCode code_of(const Session& session) {
+  if (session.outcome) return session.incomplete ? kExitIncomplete : kExitOk;
+  return session.outcome.error().code == Code::kUnavailable ? kExitNotRunning : kExitError;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -84,8 +89,8 @@ int main(int argc, char** argv) {
     print_error("cagectl: " + hint);
     return kExitUsage;
   }
-  if (session.outcome) return session.incomplete ? kExitIncomplete : kExitOk;
   std::fflush(stdout);
-  fmt::print(stderr, "cagectl: {}\n", session.outcome.error().message);
-  return session.outcome.error().code == Code::kUnavailable ? kExitNotRunning : kExitError;
+  if (!session.outcome) fmt::print(stderr, "cagectl: {}\n", session.outcome.error().message);
+  if (session.has_threads_of_module) std::_Exit(code_of(session));
+  return code_of(session);
 }

@@ -1,5 +1,9 @@
 // cagectl module check FILE: the rules of abi/RULES.md, checked on a module file without a daemon.
 #include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -126,8 +130,28 @@ CheckRequest request_of(const CheckOptions& options) {
   return request;
 }
 
-Status check_module(const Session& session, const CheckOptions& options) {
-  const auto report = check_file(request_of(options));
+std::atomic<bool> checks_in_process = false;
+
+// Lets no module pass by calling exit(0).
+void refuse_exit() {
+  if (!checks_in_process) return;
+  fmt::print(stderr, "cagectl: the module ended this process with exit(3), in the check that is named last [R9]\n");
+  std::_Exit(kExitError);
+}
+
+Result<Report> check_in_process(const CheckOptions& options, Session& session) {
+  if (std::atexit(refuse_exit) != 0) return fail(Code::kResourceExhausted, "memory is short");
+  checks_in_process = true;
+  auto report = check_file(request_of(options));
+  checks_in_process = false;
+  std::error_code failed;
+  const std::filesystem::directory_iterator threads("/proc/self/task", failed), end;
+  session.has_threads_of_module = !failed && std::distance(threads, end) > 1;
+  return report;
+}
+
+Status check_module(Session& session, const CheckOptions& options) {
+  const auto report = options.in_process ? check_in_process(options, session) : check_file(request_of(options));
   if (!report) return std::unexpected(report.error());
   if (!options.junit.empty())
     if (auto written = write_file_atomically(options.junit, junit_xml(*report), 0644, false); !written) return written;

@@ -16,6 +16,8 @@ struct Session {
   bool json = false;
   Status outcome;           // outcome of the subcommand; kUnavailable: the daemon or driver does not respond
   bool incomplete = false;  // an import succeeded, but lost settings
+  // exit() would wait without end for one that hangs in a constructor: it holds the dynamic loader's lock.
+  bool has_threads_of_module = false;
 };
 
 // Each function adds one subcommand, which writes its result to stdout and sets session.outcome. The app owns the

@@ -121,6 +121,26 @@ TEST_F(ModuleCheckTest, AHangInPrepareIsReported) {
   EXPECT_THAT(ended.out, HasSubstr("cannot prepare: it did not answer in time"));
 }
 
+TEST_F(ModuleCheckTest, AModuleThatEndsTheProcessPassesNoCheck) {
+  const Ended ended = check({test_modules() / "exits_in_constructor.so", "--in-process"});
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_EQ(ended.out, "");
+  EXPECT_THAT(ended.err, testing::EndsWith("its table and options are valid\ncagectl: the module ended this process "
+                                           "with exit(3), in the check that is named last [R9]\n"));
+}
+
+TEST_F(ModuleCheckTest, AConstructorThatHangsDoesNotKeepTheProcess) {
+  const ScratchFolder folder;
+  const std::string release = folder / "release";
+  const Ended ended =
+      run_cagectl({"module", "check", test_modules() / "slow_constructor.so", "--in-process", "--timeout", "100ms"}, "",
+                  {"CARDCAGE_TEST_RELEASE=" + release});
+  EXPECT_EQ(ended.code, 1) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("is stuck while it is loaded, in a constructor or its entry: they must do no work"));
+  EXPECT_TRUE(std::filesystem::exists(release + ".entered"));
+  EXPECT_FALSE(std::filesystem::exists(release + ".left"));
+}
+
 TEST_F(ModuleCheckTest, EachBadFileFailsWithItsCauseAndRemedy) {
   const ScratchFolder folder;
   std::filesystem::permissions(folder.path(), std::filesystem::perms(0777));
