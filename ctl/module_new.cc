@@ -48,8 +48,7 @@ std::string filled_in(std::string text, const NewModule& module) {
   std::string identifier = module.name;
   std::ranges::replace(identifier, '-', '_');
   text = replaced(std::move(text), "@NAME@", module.name);
-  text = replaced(std::move(text), "@IDENT@", identifier);
-  return replaced(std::move(text), "@SHARE@", module.templates.parent_path().native());
+  return replaced(std::move(text), "@IDENT@", identifier);
 }
 
 Result<std::vector<fs::path>> files_below(const fs::path& folder) {
@@ -82,17 +81,30 @@ Status copy_template(const NewModule& module, const fs::path& from, std::vector<
   return {};
 }
 
+// A module in Rust contains the crate, so that it builds on every machine, and changes with the vendor's own commits.
+Status copy_crate(const NewModule& module) {
+  const fs::path from = module.templates.parent_path() / "rust", to = module.folder / "cardcage";
+  std::error_code failed;
+  fs::create_directory(to, failed);
+  for (const char* part : {"Cargo.toml", "src"})
+    if (!failed) fs::copy(from / part, to / part, fs::copy_options::recursive, failed);
+  if (!failed) return {};
+  return fail(Code::kNotFound, "cannot copy the crate in '{}' ({}): install Cardcage's files for vendors",
+              from.native(), failed.message());
+}
+
 Result<std::vector<std::string>> write_module(const NewModule& module) {
   std::error_code failed;
   if (fs::exists(fs::symlink_status(module.folder, failed)))
     return fail(Code::kAlreadyExists, "'{}' exists: remove it, or name another folder with --folder",
                 module.folder.native());
   std::vector<std::string> written;
-  for (const fs::path& part : {fs::path("common"), fs::path(module.language)}) {
-    if (auto copied = copy_template(module, module.templates / part, written); !copied) {
-      fs::remove_all(module.folder, failed);
-      return std::unexpected(copied.error());
-    }
+  Status copied = copy_template(module, module.templates / "common", written);
+  if (copied) copied = copy_template(module, module.templates / module.language, written);
+  if (copied && module.language == "rust") copied = copy_crate(module);
+  if (!copied) {
+    fs::remove_all(module.folder, failed);
+    return std::unexpected(copied.error());
   }
   std::ranges::sort(written);
   return written;

@@ -38,11 +38,28 @@ TEST(ModuleNewTest, FillsTheNameIntoEveryFile) {
     for (const auto& file : report.at("files").as_array()) {
       const std::string text = text_of(folder / std::string(file.as_string()));
       EXPECT_THAT(text, testing::AnyOf(HasSubstr("my-card"), HasSubstr("my_card"))) << file;
-      for (const char* word : {"@NAME@", "@IDENT@", "@SHARE@"}) EXPECT_THAT(text, Not(HasSubstr(word))) << file;
+      for (const char* word : {"@NAME@", "@IDENT@"}) EXPECT_THAT(text, Not(HasSubstr(word))) << file;
     }
     EXPECT_THAT(text_of(folder / "desk.toml"), HasSubstr("name = \"my-card\"\npath = \"libcardcage_my_card.so\""));
   }
-  EXPECT_THAT(text_of(scratch / "rust/Cargo.toml"), HasSubstr("'" + (source_folder() / "abi/rust").string() + "'"));
+}
+
+TEST(ModuleNewTest, AModuleInRustContainsTheCrate) {
+  const ScratchFolder scratch;
+  ASSERT_EQ(run_new("card", "rust", scratch / "card").code, 0);
+  EXPECT_THAT(text_of(scratch / "card/Cargo.toml"), HasSubstr("cardcage = { path = \"cardcage\" }"));
+  for (const char* file : {"Cargo.toml", "src/lib.rs", "src/raw/abi.rs"})
+    EXPECT_EQ(text_of(scratch / "card/cardcage" / file), text_of(source_folder() / "abi/rust" / file)) << file;
+  EXPECT_FALSE(fs::exists(scratch / "card/cardcage/target"));
+}
+
+TEST(ModuleNewTest, AMissingCrateIsNamedAndLeavesNoFolder) {
+  const ScratchFolder scratch;
+  fs::copy(kTemplates, scratch / "templates", fs::copy_options::recursive);
+  const Ended ended = run_new("card", "rust", scratch / "card", scratch / "templates");
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("cannot copy the crate in '" + (scratch / "rust").string() + "' (No such file"));
+  EXPECT_FALSE(fs::exists(scratch / "card"));
 }
 
 TEST(ModuleNewTest, SaysWhatItWroteAndWhatToReadNext) {
