@@ -71,8 +71,8 @@ Result<cage_module> read_table(const cage_module* entry) {
 static Status check_place(const Library& library, std::string_view part, const void* place) {
   if (place == nullptr || library.contains(place)) return {};
   return fail(Code::kFailedPrecondition,
-              "its {} does not lie in the file, perhaps in another module that exports the same name: define it in "
-              "the module, and export {} alone (-fvisibility=hidden, module.map) [R1]",
+              "its {} must lie in the file; perhaps another module exports the same name: define it in the module, and "
+              "export {} alone (-fvisibility=hidden, module.map) [R1]",
               part, CAGE_ENTRY);
 }
 

@@ -142,7 +142,11 @@ Task<Result<std::shared_ptr<Module>>> load_in_worker(asio::io_context& core, Clo
   const OneShot<Result<wire::Answer>> loaded(core);
   (*link)->listen(
       {.health = {}, .rescan = {}, .asked = {}, .ended = [loaded, name = config.name](const std::string& how) {
-         loaded.set(fail(Code::kUnavailable, "module '{}' cannot be loaded: its worker {}", name, how));
+         loaded.set(
+             fail(Code::kUnavailable,
+                  "module '{}' cannot be loaded: its worker {}; perhaps a constructor, its entry or its table is "
+                  "at fault: run 'cagectl module check --in-process' with it in a debugger",
+                  name, how));
        }});
   auto told =
       (*link)->call(0, load_request(config, *build), {}, [loaded](const wire::Answer& answer) { loaded.set(answer); });

@@ -95,8 +95,12 @@ void SnapshotSink::abandon() {
 
 void SnapshotSink::leave_out(const std::string& device_id, const std::string& why) {
   if (left_out_.size() < kMaxLeftOut) left_out_.try_emplace(device_id, why);
-  log_limited(LogLevel::kError, guard_.module() + "/device/" + device_id, "device is left out: " + why,
-              {{"module", guard_.module()}, {"device", device_id}, {"rule", "R6"}});
+  if (left_out_.contains(device_id))
+    log_limited(LogLevel::kError, guard_.module() + "/device/" + device_id, "device is left out: " + why,
+                {{"module", guard_.module()}, {"device", device_id}, {"rule", "R6"}});
+  else  // a module may list any number
+    log_limited(LogLevel::kError, guard_.module() + "/devices", "more devices are left out",
+                {{"module", guard_.module()}, {"rule", "R6"}});
 }
 
 void SnapshotSink::spoil(const std::string& device_id, const std::string& why) {

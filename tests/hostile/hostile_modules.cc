@@ -5,6 +5,7 @@
 #include <set>
 
 #include "host/core/unique_fd.h"
+#include "host/sinks/snapshot_sink.h"
 #include "host/wire/frame.h"
 #include "host/wire/messages.h"
 #include "tests/fakes/proc.h"
@@ -74,6 +75,15 @@ Status HostileModules::find_only_the_valid_device() {
   if (!snapshot) return std::unexpected(snapshot.error());
   EXPECT_THAT((*snapshot)->devices, SizeIs(1));
   EXPECT_NE((*snapshot)->find("dev-0"), nullptr);
+  return {};
+}
+
+Status HostileModules::find_as_many_devices_as_allowed() {
+  if (auto started = start_faulty(); !started) return started;
+  const auto snapshot = run(module->call(DiscoverCall{}, soon()));
+  if (!snapshot) return std::unexpected(snapshot.error());
+  EXPECT_THAT((*snapshot)->devices, SizeIs(kMaxDevices));
+  EXPECT_THAT((*snapshot)->left_out, SizeIs(kMaxLeftOut));
   return {};
 }
 

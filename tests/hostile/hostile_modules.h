@@ -40,6 +40,7 @@ class HostileModules : public ModuleFixture, public ::testing::WithParamInterfac
   Status reset_once();
   Status discover_once();
   Status find_only_the_valid_device();
+  Status find_as_many_devices_as_allowed();
   Status hang_while_loaded();
   Status hang_in_start();
   Status hang_in_check();

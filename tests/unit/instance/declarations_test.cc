@@ -173,7 +173,7 @@ TEST(LoadIdentifiedTest, RefusesAFamilyThatLiesInAnotherObject) {
   ASSERT_TRUE(staged) << staged.error().message;
   const auto loaded = load_identified("fpga", std::move(*staged));
   ASSERT_FALSE(loaded);
-  EXPECT_THAT(loaded.error().message, HasSubstr("its keep does not lie in the file"));
+  EXPECT_THAT(loaded.error().message, HasSubstr("its keep must lie in the file"));
 }
 
 }  // namespace

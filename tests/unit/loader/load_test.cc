@@ -161,8 +161,8 @@ TEST(LoadTest, TwoModulesWithTheSameClassHaveTablesOfTheirOwn) {
 
 TEST(LoadTest, RefusesATableOrAFunctionThatLiesInAnotherObject) {
   const std::string remedy =
-      " does not lie in the file, perhaps in another module that exports the same name: define it in the module, and "
-      "export cage_module_v1 alone (-fvisibility=hidden, module.map) [R1]";
+      " must lie in the file; perhaps another module exports the same name: define it in the module, and export "
+      "cage_module_v1 alone (-fvisibility=hidden, module.map) [R1]";
   EXPECT_TRUE(load_test_module("shared_table_one.so"));
   EXPECT_EQ(refusal("shared_table_two.so"), refused("shared_table_two.so", "its table" + remedy));
   EXPECT_EQ(refusal("foreign_function.so"), refused("foreign_function.so", "its destroy" + remedy));
