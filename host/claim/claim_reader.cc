@@ -35,7 +35,7 @@ void ClaimReader::expect(ComingPod pod) {
 std::shared_ptr<ClaimReader::Reading> ClaimReader::add(const std::string& pod_uid, const Name& name) {
   const auto pod = pods_.find(pod_uid);
   if (pod == pods_.end() || readings_.contains(name)) return nullptr;
-  if (requested_.contains(name) || served(pod_uid).contains(name)) return nullptr;
+  if (requested_->contains(name) || served(pod_uid).contains(name)) return nullptr;
   pod->second.push_back(name);
   auto reading = std::make_shared<Reading>();
   reading->pod_uid = pod_uid;
@@ -115,9 +115,10 @@ Task<Result<Claim>> ClaimReader::read(ClaimRef ref, Instant deadline) {
   }
   ++late_;
   const Name name(ref.name_space, ref.name);
-  ++requested_[name];
+  requested_->insert(name);
+  // A cancelled coroutine ends by an exception, perhaps after the reader.
+  const std::shared_ptr<void> counted(nullptr, [all = requested_, name](void*) { all->erase(all->find(name)); });
   auto claim = co_await cluster_.get_claim(ref.name_space, ref.name, deadline);
-  if (--requested_[name] == 0) requested_.erase(name);
   if (claim && claim->allocated) note_served(name, claim->reserved_for);
   co_return claim;
 }

@@ -80,7 +80,8 @@ class ClaimReader {
   const HasPod has_pod_;
   std::map<Name, std::shared_ptr<Reading>> readings_;
   std::map<std::string, std::vector<Name>> pods_;  // readings that belong to a pod, by UID
-  std::map<Name, std::size_t> requested_;          // reads on request that are under way
+  // Reads on request that are under way.
+  const std::shared_ptr<std::multiset<Name>> requested_ = std::make_shared<std::multiset<Name>>();
   // By pod: claims that were read on request. The kubelet may report a pod after it asked to prepare its claims. At
   // most kMaxServed pods, the newest.
   std::map<std::string, std::set<Name>> served_;
