@@ -7,8 +7,8 @@
 
 namespace cardcage {
 
-// Replaces the image of `staged` by a file in the new folder `folder`: valgrind and perf open a mapped file by its
-// name, and a memfd has none. The image stays as it is where no such file can be mapped, as with the mount option
+// Replaces the image of `staged` by a file in the new folder `folder`: valgrind opens a file by its name when it is
+// mapped, and a memfd has none. The image stays as it is where no such file can be mapped, as with the mount option
 // noexec.
 void map_from_folder(StagedModule& staged, const std::filesystem::path& folder);
 

@@ -67,7 +67,13 @@ Result<ModuleBuild> Trial::stage_file() {
   const std::vector folders{request_.file.parent_path()};
   auto staged = cardcage::stage(folders, config_.path, {}, Trust::kAnybody);
   if (!staged) return std::unexpected(staged.error());
-  if (request_.in_process) map_from_folder(*staged, scratch_ / fmt::format("image-{}", ++images_));
+  if (request_.in_process) {
+    const auto folder = [&] { return scratch_ / fmt::format("image-{}", images_); };
+    std::error_code ignored;
+    std::filesystem::remove_all(folder(), ignored);  // after a crash only one stays
+    ++images_;
+    map_from_folder(*staged, folder());
+  }
   return std::make_shared<const StagedModule>(std::move(*staged));
 }
 

@@ -219,7 +219,7 @@ TEST(CheckFileTest, AModuleRunsInThisProcess) {
   EXPECT_EQ(names(check(request), Verdict::kFail), Names{"devices"});
 }
 
-// valgrind and perf read the symbols of a mapped file by its name.
+// valgrind reads the symbols of a mapped file by its name.
 TEST(CheckFileTest, AModuleInThisProcessIsAFileWithItsName) {
   CheckRequest request = test_module("good.so");
   request.in_process = true;
