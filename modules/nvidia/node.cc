@@ -6,6 +6,7 @@
 #include <sstream>
 #include <tuple>
 
+#include "modules/common/text.h"
 #include "modules/nvidia/library_folders.h"
 #include "modules/nvidia/shared_object.h"
 
@@ -29,12 +30,6 @@ bool look_for_nvml(const fs::path& root, const std::vector<fs::path>& folders, s
     if (loadable) return true;
   }
   return false;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const auto begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r\n") + 1 - begin);
 }
 
 std::optional<unsigned> number(std::string_view text) {
@@ -133,8 +128,8 @@ std::vector<KernelGpu> read_kernel_gpus(const fs::path& procfs) {
     for (std::string line; std::getline(file, line);) {
       const auto colon = line.find(':');
       if (colon == std::string::npos) continue;
-      const std::string_view key = trimmed(std::string_view(line).substr(0, colon));
-      const std::string_view value = trimmed(std::string_view(line).substr(colon + 1));
+      const std::string_view key = hardware::trimmed(std::string_view(line).substr(0, colon));
+      const std::string_view value = hardware::trimmed(std::string_view(line).substr(colon + 1));
       if (key == "GPU UUID" && value.find('?') == std::string_view::npos) gpu.uuid = value;
       if (key == "Model") gpu.model = value;
       if (key == "Device Minor") minor = number(value);

@@ -6,6 +6,8 @@
 #include <system_error>
 #include <tuple>
 
+#include "modules/common/text.h"
+
 namespace cardcage::nvidia {
 namespace {
 
@@ -17,12 +19,6 @@ bool is_default_figure(std::string_view name) {
   return std::apply([&](const auto&... figure) { return ((figure.name == name) || ...); }, figures::defaults);
 }
 
-std::string without_blanks(const std::string& text) {
-  const auto begin = text.find_first_not_of(" \t\r");
-  if (begin == std::string::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r") + 1 - begin);
-}
-
 }  // namespace
 
 std::vector<std::string> fields_of_list(std::istream& list) {
@@ -32,9 +28,9 @@ std::vector<std::string> fields_of_list(std::istream& list) {
     std::string field, type;
     std::getline(columns, field, ',');
     std::getline(columns, type, ',');
-    field = without_blanks(field);
-    if (field.empty() || field.front() == '#' || without_blanks(type) == "label") continue;
-    fields.push_back(std::move(field));
+    const std::string_view name = hardware::trimmed(field);
+    if (name.empty() || name.front() == '#' || hardware::trimmed(type) == "label") continue;
+    fields.emplace_back(name);
   }
   return fields;
 }
