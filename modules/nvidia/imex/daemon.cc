@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "modules/common/text.h"
+
 namespace cardcage::nvidia {
 namespace {
 
@@ -22,12 +24,6 @@ constexpr std::chrono::milliseconds kPollInterval{500};
 constexpr std::chrono::seconds kBeforeDeadline{1};
 constexpr std::chrono::seconds kWaitWithoutDeadline{30};
 
-std::string trimmed(const std::string& text) {
-  const auto begin = text.find_first_not_of(" \t\r\n");
-  if (begin == std::string::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r\n") + 1 - begin);
-}
-
 bool is_state(std::string_view word) {
   return !word.empty() && word.size() <= 63 && word.front() != '_' && word.back() != '_' &&
          std::ranges::all_of(word, [](char c) { return (c >= 'A' && c <= 'Z') || c == '_'; });
@@ -35,7 +31,7 @@ bool is_state(std::string_view word) {
 
 std::string failure_of(const cage::ProgramResult& result) {
   if (result.timed_out) return "it did not end within " + std::to_string(kAskLimit.count()) + " s";
-  const std::string err = trimmed(result.err), out = trimmed(result.out);
+  const std::string err(hardware::trimmed(result.err)), out(hardware::trimmed(result.out));
   if (!err.empty()) return err;
   return !out.empty() ? out : "exit status " + std::to_string(result.exit_status);
 }
@@ -54,7 +50,7 @@ cage::ProgramResult ImexDaemon::ask(const cage::Call& call, std::vector<std::str
 
 std::string ImexDaemon::state(const cage::Call& call) const {
   const cage::ProgramResult result = ask(call, {"-q"});
-  std::string word = trimmed(result.out);
+  std::string word(hardware::trimmed(result.out));
   if (result.exit_status != 0 || !is_state(word))
     throw cage::Error(CAGE_UNAVAILABLE, std::string(kProgram) + " -q: " + failure_of(result));
   return word;
