@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlencode, urlsplit
 
 from api import Api
-from changed_release import class_of
+from changed_release import class_of, wait_released
 from cluster import Cluster
 from daemon import Daemon
 from kubectl import apply
@@ -143,30 +143,27 @@ def peer(api: Api) -> Iterator[None]:
         program.stop()
 
 
-def values() -> dict:
-    """The chart's values for all modules."""
-    chosen = release("static")
-    chosen["modules"] |= RELEASE["modules"]
-    return chosen
-
-
 def free_nic(daemon: Daemon) -> bool:
     make_interfaces()  # the end of a pod destroys those that do not come back
     return "nic-nic0" in interfaces(daemon)
 
 
-def kinds(daemon: Daemon) -> list[Kind]:
+def kinds(daemon: Daemon) -> list[tuple[dict, list[Kind]]]:
+    """The chart's values, and the kinds of pods that are measured with them. The fake GPUs are in a sysfs of their own, which has no
+    interfaces."""
     nic = nic_claim("nic", "nic0", addresses=["10.77.0.50/24"])["spec"]
 
     def wait_nic() -> None:
         assert free_nic(daemon), "the slice lacks nic-nic0"
 
     return [
-        Kind("no device"),
-        Kind("mock", MOCK, claim("mock", request())["spec"]),
-        Kind("NVIDIA", NVIDIA, claim("nvidia", request(device_class=NVIDIA))["spec"]),
-        Kind("NIC", NIC, nic, wait_nic),
-        Kind("Go driver", PEER, claim("peer", request(device_class=PEER))["spec"]),
+        (release("static"), [
+            Kind("no device"),
+            Kind("mock", MOCK, claim("mock", request())["spec"]),
+            Kind("NVIDIA", NVIDIA, claim("nvidia", request(device_class=NVIDIA))["spec"]),
+            Kind("Go driver", PEER, claim("peer", request(device_class=PEER))["spec"]),
+        ]),
+        (RELEASE, [Kind("no device"), Kind("NIC", NIC, nic, wait_nic)]),
     ]
 
 
@@ -175,17 +172,18 @@ def quartiles(values: list[float]) -> str:
     return f"{middle:.3f} s ({low:.3f} to {high:.3f})"
 
 
-def report(measured: list[Kind]) -> None:
-    [plain] = [kind for kind in measured if not kind.driver]
-    base = statistics.median(plain.seconds)
+def report(groups: list[list[Kind]]) -> None:
     print(f"\ncreation of a pod until it is running, median and quartiles of {ROUNDS}; load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     print(f"{'':12} {'until running':34} {'over no device':>15} {'wait for the driver':>20} {'share':>7}")
-    for kind in measured:
-        line = f"{kind.name:12} {quartiles(kind.seconds):34}"
-        if kind.driver:
-            median, waited = statistics.median(kind.seconds), statistics.median(kind.waited)
-            line += f" {median - base:13.3f} s {waited * 1000:17.1f} ms {waited / median:7.1%}"
-        print(line)
+    for measured in groups:
+        [plain] = [kind for kind in measured if not kind.driver]
+        base = statistics.median(plain.seconds)
+        for kind in measured:
+            line = f"{kind.name:12} {quartiles(kind.seconds):34}"
+            if kind.driver:
+                median, waited = statistics.median(kind.seconds), statistics.median(kind.waited)
+                line += f" {median - base:13.3f} s {waited * 1000:17.1f} ms {waited / median:7.1%}"
+            print(line)
     print("The wait is the kubelet's own figure of NodePrepareResources. The remaining time over a pod without devices belongs to the\n"
           "controller that makes the claim, to the scheduler, and to the container runtime; for NICs also to the move into the pod.")
 
@@ -196,21 +194,24 @@ def run(cluster: Cluster) -> None:
         stack.enter_context(fake_gpus())
         stack.enter_context(lan())
         daemon = Daemon(cluster.api).install()
-        daemon.apply(values())
-        wait_runtime(daemon, "connected")
         stack.enter_context(peer(cluster.api))
         scene = Scene(cluster.api, "bench-pods").open()
-        measured = kinds(daemon)
-        for kind in measured:
-            if kind.driver:
-                scene.apply({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": {"name": kind.driver},
-                             "spec": {"spec": kind.spec}})
         times = PodTimes(scene)
-        for number in range(ROUNDS + WARM_UP):
-            # Another kind begins each round, so that none always follows the same one.
-            for offset in range(len(measured)):
-                measure(times, measured[(number + offset) % len(measured)], number)
-        report(measured)
+        groups = kinds(daemon)
+        for values, measured in groups:
+            daemon.apply(values)
+            if values is RELEASE:
+                wait_runtime(daemon, "connected")
+            for kind in measured:
+                if kind.driver:
+                    scene.apply({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": {"name": kind.driver},
+                                 "spec": {"spec": kind.spec}})
+            for number in range(ROUNDS + WARM_UP):
+                # Another kind begins each round, so that none always follows the same one.
+                for offset in range(len(measured)):
+                    measure(times, measured[(number + offset) % len(measured)], number)
+            wait_released(daemon)
+        report([measured for _, measured in groups])
 
 
 def main() -> int:
