@@ -8,7 +8,7 @@ import pytest
 from resources import COUNTS, DEVICE_PLUGINS, DSP, FPGA, KUBELET_SOCKET, VPU, WATCH_SECONDS, allocatable, held, restart_kubelet, wait_allocatable, wait_listed
 from scene import STAY, container, pod
 from stream import Stream
-from waiting import until
+from waiting import on_this_machine, until
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def state_of_pod(scene) -> tuple:
 def test_kubelet_restart(cluster, scene, daemon, running, measured):
     seconds = restart_kubelet(cluster)
     measured(f"kubelet restart: has the devices of all {len(COUNTS)} resources {seconds * 1000:.0f} ms after it began to listen")
-    assert seconds < WATCH_SECONDS
+    assert seconds < on_this_machine(WATCH_SECONDS)
     wait_allocatable(cluster.api)
 
 
@@ -65,7 +65,7 @@ def test_sockets_are_wiped(cluster, scene, daemon, running, measured):
     until(sockets, "the sockets are back", 10, every=0.005)
     seconds = time.time() - wiped
     measured(f"sockets wiped: back after {seconds * 1000:.0f} ms")
-    assert seconds < 1
+    assert seconds < on_this_machine(1)
     wait_allocatable(cluster.api)
 
 
@@ -78,7 +78,7 @@ def test_daemon_killed(cluster, scene, daemon, running, measured):
              ", ".join(f"{resource} {took * 1000:.0f} ms" for resource, took in seconds.items()))
     daemon.wait_serving()
     wait_allocatable(cluster.api)
-    assert seconds[VPU] < 0.5
+    assert seconds[VPU] < on_this_machine(0.5)
 
 
 def test_daemon_killed_between_allocate_and_start(cluster, scene, daemon, running):

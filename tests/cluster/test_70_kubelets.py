@@ -9,7 +9,7 @@ from mock import CLASS, DRIVER, allocated, assert_given, assert_not_given, claim
 from node import KUBELETS, NEWEST, NODE
 from resources import DSP, FPGA, FPGAS_OF_A_SOCKET, VPU, WATCH_SECONDS, held, restart_kubelet, wait_allocatable, wait_listed
 from scene import container, pod
-from waiting import until
+from waiting import on_this_machine, until
 
 
 @pytest.fixture(scope="module", params=KUBELETS)
@@ -94,7 +94,7 @@ def test_restarts(cluster, scene, daemon, kubelet, measured):
     before = scene.get("pods", "user")["status"]["containerStatuses"][0]["containerID"]
     seconds = restart_kubelet(cluster)
     measured(f"{kubelet} restart: has the devices again {seconds * 1000:.0f} ms after it began to listen")
-    assert seconds < WATCH_SECONDS
+    assert seconds < on_this_machine(WATCH_SECONDS)
     daemon.kill()
     wait_allocatable(cluster.api)
     assert scene.get("pods", "user")["status"]["containerStatuses"][0]["containerID"] == before
