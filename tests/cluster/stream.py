@@ -79,11 +79,6 @@ class Stream:
             return pods
         return until(ended, "all pods have ended", seconds)
 
-    def lost(self, seconds: float = 90) -> list[str]:
-        """Waits until all pods have ended; returns a complaint for each that did not succeed."""
-        complaints = ((found, complaint(found["status"])) for found in self.finished(seconds))
-        return [f"{found['metadata']['name']}: {text}" for found, text in complaints if text]
-
 
 def complaint(status: dict) -> str:
     """Returns why a pod failed at first, or an empty text. A kubelet that is stopped cancels the start of a container

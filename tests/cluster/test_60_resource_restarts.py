@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from losses import losses
 from resources import COUNTS, DEVICE_PLUGINS, DSP, FPGA, KUBELET_SOCKET, VPU, WATCH_SECONDS, allocatable, held, restart_kubelet, wait_allocatable, wait_listed
 from scene import STAY, container, pod
 from stream import Stream
@@ -48,9 +49,9 @@ def test_kubelet_restart_while_pods_come(cluster, scene, daemon, running, measur
         time.sleep(1)
         cluster.restart_kubelet()
         time.sleep(2)
-    lost = stream.lost()
+    lost = losses(scene, stream)
     measured(f"kubelet restart under a stream of pods: {len(lost)} of {len(stream.names)} lost")
-    assert not lost
+    assert not lost, [loss.complaint for loss in lost]
 
 
 def test_sockets_are_wiped(cluster, scene, daemon, running, measured):
