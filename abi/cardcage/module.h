@@ -110,19 +110,20 @@ typedef struct cage_option {
                                       characters: sharing.mpsConfig.threads */
   cage_str default_text;           /* as in TOML, but STRING and DURATION without quotes:
                                       gpu, 42, true, 1m30s, ["a", "b"]; empty = zero value */
-  cage_str help;                   /* one line */
+  cage_str help;                   /* one line, at most 256 bytes */
   const cage_str *choices;         /* STRING and LIST: the allowed values; NULL = any */
   int64_t min, max;                /* INT, DURATION (ns), STRING, LIST and MAP (length); both 0 =
                                       any */
 } cage_option;
 
-enum { CAGE_SCHEMA_WHOLE = 1u << 0,     /* the last of several documents counts alone, and not
-                                            field by field. Of the others only the types are checked,
-                                            not choices and ranges */
+enum { CAGE_SCHEMA_WHOLE = 1u << 0,     /* the last of several documents replaces the others instead
+                                            of being merged with them field by field. In the others
+                                            only types are checked, not choices and ranges */
        CAGE_SCHEMA_DEFAULT = 1u << 1,   /* documents that name neither apiVersion nor kind are of
                                             this kind, the only such one of the module */
-       CAGE_SCHEMA_RAW = 1u << 2 };     /* no fields: the host checks the names alone, and the module
-                                            reads cage_claim.params itself; allocs have no values */
+       CAGE_SCHEMA_RAW = 1u << 2 };     /* no fields: the host checks only apiVersion and kind, and the
+                                            module reads cage_claim.params itself; allocs have no
+                                            values */
 /* One kind of parameters [R19]. If a class or a claim names requests for them, all devices
  * of these must take the kind. Without requests they are for those of the claim that take it. */
 typedef struct cage_params_schema {
@@ -161,8 +162,8 @@ typedef struct cage_values {
 typedef struct cage_call {
   uint32_t struct_size;
   uint32_t attempt;                /* prepare, unprepare, pre_start: how often the host has tried
-                                      this call for the claim, this time included, since this
-                                      instance began or the call succeeded; others: 1 */
+                                      this call for the claim, including this one, since this
+                                      instance started or the call last succeeded; others: 1 */
   void    *host_data;
   cage_str id;                     /* for the module's log lines */
   uint64_t deadline_ns;            /* CLOCK_MONOTONIC; the host gives up then; 0 = none */
@@ -174,7 +175,7 @@ typedef struct cage_call {
                                       cause, remedy; last wins, cut at 1024 bytes */
   void    (*progress)(const struct cage_call *, uint32_t percent, cage_str text);
                                    /* how far a call for a claim is, for people: 40,
-                                      "writing the bitstream"; percent > 100 = not known, text cut
+                                      "writing the bitstream"; percent > 100 = unknown, text cut
                                       at 256 bytes. As often as you like */
   cage_str (*explained)(const struct cage_call *);  /* the explanation so far, such as why
                                       a function of the host failed; valid until the next one. On
@@ -188,7 +189,7 @@ enum { CAGE_TAINT_NONE = 0, CAGE_TAINT_NO_SCHEDULE = 1, CAGE_TAINT_NO_EXECUTE = 
        CAGE_TAINT_INFORM = 3 };        /* a taint with the effect None (KEP-5055) */
 /* A statement about one cause of one device: it replaces the earlier statement about the same device
  * and cause. The worst cause is the health of the device: BAD before UNKNOWN,
- * UNMONITORED, DEGRADED and OK. Each one but OK may have a taint. A parent's statement also applies
+ * UNMONITORED, DEGRADED and OK. Each state but OK may have a taint. A parent's statement also applies
  * to its partitions [R6]. Operators may judge a cause by other rules than the module [R23]. */
 typedef struct cage_health {
   uint32_t struct_size;
@@ -199,7 +200,7 @@ typedef struct cage_health {
   uint32_t timeout_s;              /* the host reports UNKNOWN after this silence; 0 = never */
   uint32_t taint;                  /* a hint to the host */
   cage_str cause;                  /* CamelCase token, e.g. "Ecc"; at most 16 per device.
-                                      Empty is a cause, too */
+                                      The empty string is a valid cause */
   cage_str taint_key;              /* "example.com/ecc"; empty = DRIVER/unhealthy. One
                                       key has one taint per device and effect: the worst cause's */
   cage_str taint_value;            /* a label value; empty = `reason` */
@@ -234,7 +235,7 @@ typedef struct cage_cause {        /* static const storage in the module */
   uint32_t hold_down_s;            /* it counts after it has lasted this long; 0 = at once */
   uint32_t recovery;               /* CAGE_RECOVERY_* */
   uint32_t recovery_s;             /* not 0 with SILENCE and STABLE */
-  uint32_t relapses, window_s;     /* after so many relapses within so long, only an operator ends
+  uint32_t relapses, window_s;     /* after this many relapses within window_s, only an operator ends
                                       it; 0 = never */
   uint32_t taint;                  /* CAGE_TAINT_* of each statement that names none */
   uint32_t reserved;
@@ -256,8 +257,8 @@ typedef struct cage_host {         /* host services; valid from create() to dest
   cage_str sysfs, procfs, devfs;   /* where these of the node are, "/sys" unless the host
                                       runs in a container. Edits name paths of the node itself */
   cage_str driver_root;            /* below it is the vendor's driver; mostly "/". Edits name
-                                      its files by the paths seen here, also where the node has them
-                                      elsewhere */
+                                      its files by the paths seen here, even if they are elsewhere
+                                      on the node */
 } cage_host;
 
 enum { CAGE_DEVICE_SHARED = 1u << 0 }; /* several claims may hold it (consumable capacity) */
@@ -373,7 +374,7 @@ typedef struct cage_edits {        /* sink of prepare(); alloc = index, -1 = the
                                       with the device-plugin API of the container [R15]. JSON
                                       objects become one with the members of all */
   cage_status (*locked_memory)(struct cage_edits *, int32_t alloc, uint64_t bytes);
-                                   /* containers may lock at least so much memory, as
+                                   /* containers may lock at least this much memory, as
                                       RDMA and VFIO do (RLIMIT_MEMLOCK); UINT64_MAX = unlimited */
   cage_status (*ld_path)(struct cage_edits *, int32_t alloc, cage_str folder, cage_str newer_than);
                                    /* programs find the libraries mounted in this folder of

@@ -96,13 +96,13 @@ class Module {
   // overridden.
   virtual void quiesce_device(const Call&, std::string_view /*device*/) {}
   virtual void resume_device(const Call&, std::string_view /*device*/) {}
-  // Resets the hardware of a device and of its partitions, which no claim holds, and states its causes anew [R24].
+  // Resets the hardware of a device and of its partitions, which no claim holds, and states its causes again [R24].
   virtual void reset(const Call&, std::string_view /*device*/) {}
   // A pod waits for devices of the claim that Snapshot::binding() was called for: begins or continues to make them
   // ready, and states their conditions. Called every few seconds; unprepare() follows if no pod waits any more [R25].
   virtual void bind(const Call&, const Claim&, Conditions&) {}
   // A pod with the prepared claim has its sandbox, and ends: moves the devices into it, and takes them back. The host
-  // calls them only if both are overridden, attach() also again and again, detach() not for every pod [R28].
+  // calls them only if both are overridden, attach() repeatedly, detach() not for every pod [R28].
   virtual void attach(const Call&, const Claim&, const Pod&) {}
   virtual void detach(const Call&, const Claim&, const Pod&) {}
   // Frees everything that no live claim holds.

@@ -48,7 +48,7 @@ Task<void> read(std::shared_ptr<Output> output) {
   output->ended.set(true);
 }
 
-// Takes the output that is there already: a process forked by the program may hold the pipe open for ever.
+// Takes the output that is there already: a process forked by the program may hold the pipe open forever.
 Task<void> end(std::shared_ptr<Output> output) {
   output->over = true;
   boost::system::error_code failed;

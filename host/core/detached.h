@@ -1,4 +1,4 @@
-// Work that may block for ever, such as a look at a file system that does not respond.
+// Work that may block forever, such as a look at a file system that does not respond.
 #pragma once
 
 #include <functional>

@@ -59,7 +59,7 @@ GrpcServer::GrpcServer(std::span<grpc::Service* const> services, int max_request
 
 GrpcServer::~GrpcServer() { drop_silent_peers(); }
 
-// A connection before the preface of HTTP/2. gRPC itself would wait for the rest of it for ever.
+// A connection before the preface of HTTP/2. gRPC itself would wait for the rest of it forever.
 struct GrpcServer::SilentPeer {
   SilentPeer(asio::io_context& core, grpc::Server* to, UniqueFd connection, Duration silence)
       : server(to), socket(core, connection.release()), limit(core, silence) {}

@@ -36,7 +36,7 @@ Task<void> HealthChecks::sweep() {
     const auto count = static_cast<std::ptrdiff_t>(std::min(kChecksPerCall, ids.size() - reached));
     CheckCall check{{first, first + count}};
     const auto checked = co_await module_.instance->call(std::move(check), end);
-    // The next sweep begins after a failed device: a hanging check must not block the others for ever.
+    // The next sweep begins after a failed device: a hanging check must not block the others forever.
     reached += checked ? std::max<std::size_t>(*checked, 1) : 1;
     if (checked) continue;
     log_limited(LogLevel::kWarn, module_.name() + "/checks", "health checks failed",

@@ -1,4 +1,4 @@
-// Makes one access to the hardware in a process of its own and exits: the kernel may hold this process for ever, but
+// Makes one access to the hardware in a process of its own and exits: the kernel may hold this process forever, but
 // must not hold the daemon or a module.
 #pragma once
 

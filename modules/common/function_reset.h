@@ -18,7 +18,7 @@ class FunctionReset {
   // 5.15 does not tell how it resets; each virtual function has such a reset (Single Root I/O
   // Virtualization 1.1, 2.2.2).
   bool can_reset(const std::string& bus_id) const;
-  // Resets the function while it has no driver, since a reset may wait for ever for a driver that uses it. Then
+  // Resets the function while it has no driver, since a reset may wait forever for a driver that uses it. Then
   // restores the driver that the function had before a claim changed it. Throws cage::Error, CAGE_PERMISSION_DENIED if
   // the operator forbids resets.
   void reset(const cage::Call& call, std::string_view device, const std::string& bus_id) const;

@@ -119,7 +119,7 @@ TEST_P(FpgaVirtualFunctions, AFunctionThatAContainerStillHasIsNotTakenBack) {
   const Status refused = unprepare(wanted);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr("/dev/vfio/"));
-  EXPECT_EQ(cards->look(kCard).virtual_functions, 1u) << "the kernel would wait for the container for ever";
+  EXPECT_EQ(cards->look(kCard).virtual_functions, 1u) << "the kernel would wait for the container forever";
   container = UniqueFd();
   EXPECT_TRUE(unprepare(wanted));
   EXPECT_TRUE(is_home(kCard));

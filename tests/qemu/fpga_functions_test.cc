@@ -102,7 +102,7 @@ TEST_P(FpgaFunctions, APortIsLentAsAVirtualFunctionAndComesBack) {
   {
     const VfioUser user(kLent);
     EXPECT_EQ(user.function(kBehindThePort), fake_fpga::kNlb0);
-    EXPECT_FALSE(unprepare_slowly(wanted)) << "the kernel would wait for the container for ever";
+    EXPECT_FALSE(unprepare_slowly(wanted)) << "the kernel would wait for the container forever";
   }
   const Status released = unprepare_slowly(wanted);
   ASSERT_TRUE(released) << released.error().message;

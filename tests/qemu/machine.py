@@ -190,7 +190,7 @@ def command(folder: Path, tier: Tier, work: Path) -> list[str]:
     for node in (0, 1):
         memory += ["-object", f"memory-backend-ram,id=m{node},size=768M", "-numa", f"node,nodeid={node},cpus={node},memdev=m{node}"]
     [kernel] = (root / "boot").glob("vmlinuz-*")
-    # One thread for both processors: with two, a processor sometimes misses a wake-up, and sleeps for ever.
+    # One thread for both processors: with two, a processor sometimes misses a wake-up, and sleeps forever.
     return [f"{root}/usr/bin/qemu-system-x86_64", "-L", f"{root}/usr/share/qemu", "-L", f"{root}/usr/share/seabios", "-L", f"{root}/usr/lib/ipxe/qemu",
             "-machine", "q35", "-accel", "tcg,thread=single", "-cpu", "max", "-smp", "2", *memory, "-nographic", "-no-reboot", "-display", "none",
             "-serial", "stdio", "-monitor", f"unix:{work}/monitor,server,nowait", "-device", "intel-iommu,intremap=on", *tier.devices,

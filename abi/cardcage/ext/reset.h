@@ -9,8 +9,8 @@ extern "C" {
 
 #define CAGE_EXT_RESET "cage.reset/1"
 
-/* reset: resets the hardware of this device, and of all its partitions, and states its causes anew
- * before it returns OK. No claim holds any of them, unless an operator forces it. UNIMPLEMENTED:
+/* reset: resets the hardware of this device, and of all its partitions, and states its causes
+ * again before it returns OK. No claim holds any of them, unless an operator forces it. UNIMPLEMENTED:
  * this device cannot be reset [R24]. */
 typedef struct cage_reset {
   uint32_t struct_size;

@@ -22,7 +22,7 @@ typedef struct cage_pod {          /* a pod whose sandbox exists */
 } cage_pod;
 
 /* attach: the claim is prepared, and a pod that it is reserved for has its sandbox: moves the devices
- * into it. Repeated for each container, at their restarts, and after failures. No container of
+ * into it. Repeated for each container, when one restarts, and after failures. No container of
  * the pod that uses the claim starts before it has returned OK; runtimes wait for 2 s at most.
  * detach: the pod and then its sandbox end: takes the devices back. The host cannot call it for
  * every pod: unprepare(), which follows, finds the missing devices [R28].

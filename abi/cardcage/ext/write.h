@@ -13,7 +13,7 @@ typedef struct cage_file_write {   /* a file of sysfs or procfs: "reset", "sriov
   uint32_t struct_size;
   uint32_t timeout_ms;             /* 0 = until the deadline of the call */
   cage_str device_id;              /* the device that the hardware belongs to */
-  cage_str path;                   /* must match the key `writes` of the module's configuration */
+  cage_str path;                   /* must match a pattern of the key `writes` of the module's TOML */
   cage_bytes data;                 /* at most 4096 bytes, in one write(2) */
 } cage_file_write;
 
@@ -21,7 +21,7 @@ typedef struct cage_ioctl {        /* an ioctl(2) of a device node */
   uint32_t struct_size;
   uint32_t timeout_ms;             /* 0 = until the deadline of the call */
   cage_str device_id;              /* the device that the hardware belongs to */
-  cage_str path;                   /* must match the key `writes` of the module's configuration */
+  cage_str path;                   /* must match a pattern of the key `writes` of the module's TOML */
   uint64_t request;
   void    *argument;               /* the request's argument, read and written back */
   uint32_t argument_size;          /* at most 4096 bytes */
@@ -32,8 +32,8 @@ typedef struct cage_ioctl {        /* an ioctl(2) of a device node */
                                       host copies the file, checks the copy, and passes the copy. The
                                       file belongs to root or to the host's user, who alone may
                                       write it, and is not a link; at most 1 GiB. Empty = unchecked */
-  uint64_t data_start;             /* the address is that of this byte of the file: a header for
-                                      the module may come before it */
+  uint64_t data_start;             /* the address is that of this byte of the file, which may begin
+                                      with a header for the module */
   uint32_t flags;
   uint32_t reserved;
 } cage_ioctl;
@@ -51,8 +51,9 @@ typedef struct cage_write {
   uint32_t reserved;
   cage_status (*file)(const cage_host *, const cage_call *, const cage_file_write *);
   cage_status (*ioctl)(const cage_host *, const cage_call *, const cage_ioctl *);
-  /* driver: binds the PCI function to the driver, "none" to no driver; empty = the one before the
-   * first such call: the host remembers it till then, over restarts of this process and its own. */
+  /* driver: binds the PCI function to the driver, "none" to no driver, empty to the driver that it
+   * had before the first such call. The host remembers that one across restarts of this process and
+   * of its own. */
   cage_status (*driver)(const cage_host *, const cage_call *, cage_str device_id,
                         cage_str pci_bus_id, cage_str driver);
 } cage_write;

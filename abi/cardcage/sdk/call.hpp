@@ -103,7 +103,6 @@ class LogLine {
   std::optional<std::ostringstream> text_;
 };
 
-// The host's services. Any thread may call them; they never block.
 // A program of the node; the key `programs` of the module's configuration must contain its path.
 struct Program {
   std::string name;                                 // "nvidia-smi"
@@ -118,6 +117,7 @@ struct ProgramResult {
   std::string out, err;
 };
 
+// The host's services. Any thread may call a function, and none blocks, unless its comment says otherwise.
 class Host {
  public:
   explicit Host(const cage_host* host) : host_(host) {}

@@ -178,7 +178,7 @@ class Edit {
     return done(sink_->net_device(sink_, index_, &raw));
   }
   Edit& group(std::uint32_t gid) { return done(sink_->group(sink_, index_, gid)); }
-  // The container may lock at least so much memory, as RDMA and VFIO do; UINT64_MAX: without a limit. A host without
+  // The container may lock at least this much memory, as RDMA and VFIO do; UINT64_MAX: without a limit. A host without
   // this function leaves the limit as it is.
   Edit& locked_memory(std::uint64_t bytes) {
     return CAGE_CAN(sink_, locked_memory) ? done(sink_->locked_memory(sink_, index_, bytes)) : *this;

@@ -157,7 +157,7 @@ class Snapshot {
     detail::must(binding_->set(sink_, detail::raw(device), &binding));
   }
 
-  // Tells operators why hardware that was found is not a device. An older host is not told.
+  // Tells operators why hardware that was found is not offered. An older host ignores this.
   void not_offered(std::string_view name, std::string_view reason) {
     if (not_offered_ != nullptr) not_offered_->add(sink_, detail::raw(name), detail::raw(reason));
   }

@@ -28,7 +28,7 @@ struct Health {
   std::string reason{}, message{};  // a CamelCase token; for people
   Taint taint = Taint::none;        // a hint to the host
   std::chrono::seconds timeout{0};  // unknown after this silence; 0 = never
-  std::string cause{};              // a CamelCase token; empty is a cause, too
+  std::string cause{};              // a CamelCase token; the empty string is a valid cause
   std::string taint_key{};          // "example.com/ecc"; empty = DRIVER/unhealthy
   std::string taint_value{};        // empty = the reason
   std::optional<double> value{};    // measured value, in the unit of the declared cause
@@ -142,7 +142,7 @@ struct Cause {
   std::chrono::seconds hold_down{0};  // it counts after it has lasted this long
   Recovery recovery = Recovery::report;
   std::chrono::seconds recovery_time{0};  // not 0 with silence and stable
-  std::uint32_t relapses = 0;             // after so many within the window, only an operator ends it; 0 = never
+  std::uint32_t relapses = 0;             // after this many within the window, only an operator ends it; 0 = never
   std::chrono::seconds window{0};
   Taint taint = Taint::none;  // for statements without a taint
   std::string_view taint_key{}, taint_value{};

@@ -112,13 +112,13 @@ struct Schema {
     changed.raw.device_kind_count = static_cast<std::uint32_t>(N);
     return changed;
   }
-  // Lets the last of several documents count alone, instead of field by field.
+  // Lets the last of several documents replace the others, instead of merging them field by field.
   constexpr Schema whole() const {
     Schema changed = *this;
     changed.raw.flags |= CAGE_SCHEMA_WHOLE;
     return changed;
   }
-  // A kind whose text the module reads itself, from Claim::params: the host checks the names alone.
+  // A kind whose text the module reads itself, from Claim::params: the host checks only apiVersion and kind.
   static constexpr Schema raw_text(std::string_view api_version, std::string_view kind) {
     return {cage_params_schema{sizeof(cage_params_schema), 0, detail::raw(api_version), detail::raw(kind), nullptr,
                                nullptr, 0, CAGE_SCHEMA_RAW}};

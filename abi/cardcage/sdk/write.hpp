@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes to the hardware that may block for ever. Included by sdk.hpp.
+// Writes to the hardware that may block forever. Included by sdk.hpp.
 #ifndef CARDCAGE_SDK_WRITE_HPP_
 #define CARDCAGE_SDK_WRITE_HPP_
 
