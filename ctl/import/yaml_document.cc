@@ -28,7 +28,7 @@ SourcePosition position_of(const YAML::Mark& mark, const std::string& file) {
 }
 
 // The first document of a text. YAML::LoadAll does not end for some texts, such as "{a: b}, c", from which it reads
-// empty documents for ever.
+// empty documents forever.
 struct Document : YAML::EventHandler {
   YAML::Mark start;
 
