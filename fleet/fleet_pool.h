@@ -11,7 +11,7 @@
 namespace cardcage {
 
 // [core] The slices of the newest generation count once all of them are there. Until then the pool shows its former
-// devices, as the scheduler goes on using them.
+// devices, as the scheduler keeps using them.
 class FleetPool {
  public:
   struct Device {

@@ -284,7 +284,7 @@ typedef struct cage_snapshot {     /* sink of discover(): the full list, never a
   uint32_t reserved;
   void    *host_data;
   cage_status (*device)(struct cage_snapshot *, const cage_device *); /* not OK: the host
-                                      left this device out and logged why; go on */
+                                      left this device out and logged why; continue */
   const void *(*extension)(struct cage_snapshot *, const char *id);
 } cage_snapshot;
 

@@ -93,7 +93,7 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::run(Kind kind, TurnCheck check, Clai
     std::optional<Outcome> outcome = co_await done.wait_until(environment_.clock, deadline);
     if (!outcome) {
       outcome =
-          fail(Code::kDeadlineExceeded, "{}: out of time while waiting for {}{}; the work goes on, {}",
+          fail(Code::kDeadlineExceeded, "{}: out of time while waiting for {}{}; the work continues, {}",
                claim_subject(driver_, ref), operation->waits_for, progress_text(*operation, ref), environment_.retry);
       if (kind != Kind::kOther) log_outcome(kind, ref, *outcome);
       co_return std::move(*outcome);

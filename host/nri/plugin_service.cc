@@ -111,7 +111,7 @@ Status PluginService::begin_start(const RuntimeConnection::Call& call, const Run
   respond_in_time(call, done,
                   fail(Code::kDeadlineExceeded,
                        "cardcage: the devices of pod '{}' are not ready within the time that the container runtime "
-                       "allows; the work goes on, and the kubelet tries again",
+                       "allows; the work continues, and the kubelet tries again",
                        label(sandbox)));
   return {};
 }

@@ -167,7 +167,8 @@ void Lifecycle::note_refusal(const Error& why, bool of_config) {
 
 Error Lifecycle::refusal(Error why, std::string_view what) const {
   why.message = fmt::format(
-      "the new {} of module '{}' is not taken over: {}; the old one goes on, but after a restart the module will not "
+      "the new {} of module '{}' is not taken over: {}; the old one stays in use, but after a restart the module will "
+      "not "
       "start",
       what, config().name, why.message);
   return why;

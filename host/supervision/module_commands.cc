@@ -46,9 +46,8 @@ Task<Status> ModuleCommands::execute(ModuleCommand command) {
   }
   // The calls of these commands have the same deadline.
   if (verb == ModuleVerb::kQuiesce || !pending_->command.device.empty()) co_return co_await done.wait();
-  co_return fail(Code::kDeadlineExceeded,
-                 "module '{}' is {} and still starting; 'cagectl modules' shows how it goes on", module_.name(),
-                 participle(verb));
+  co_return fail(Code::kDeadlineExceeded, "module '{}' is {} and still starting; 'cagectl modules' shows its progress",
+                 module_.name(), participle(verb));
 }
 
 void ModuleCommands::respond(Status outcome) {

@@ -67,7 +67,7 @@ Task<bool> Replacement::try_options(ModuleConfig tried) {
 void Replacement::refuse(const Error& error) {
   if (module_.life.target().trial_is_outdated()) return module_.life.drop_trial();
   log(LogLevel::kError,
-      fmt::format("the new {} of a module is not taken over; the old one goes on",
+      fmt::format("the new {} of a module is not taken over; the old one stays in use",
                   module_.life.target().has_candidate() ? "configuration" : "file"),
       {{"module", module_.name()}, {"error", error.message}});
   module_.life.refuse_trial(error);
@@ -120,7 +120,7 @@ void Replacement::log_take_over(const ModuleIdentity& next) const {
 }
 
 void Replacement::go_back(std::shared_ptr<Module> old, SnapshotPtr devices, ModuleConfig before, const Error& why) {
-  log(LogLevel::kError, "the new instance of a module fails; the old one goes on",
+  log(LogLevel::kError, "the new instance of a module fails; the old one stays in use",
       {{"module", module_.name()}, {"error", why.message}});
   retire(std::exchange(module_.instance, std::move(old)));
   module_.identity = module_.instance->identity();

@@ -188,7 +188,7 @@ bool Claims::has_function(const Work& work) const {
   return !wanted.empty() && work.target->function().id == wanted && !fences_.find(work.target->identity());
 }
 
-// Returns whether containers can go on using what was prepared before.
+// Returns whether containers can keep using what was prepared before.
 bool Claims::is_ready(const Work& work) const {
   if (fences_.find(work.target->identity())) return false;
   if (work.loan) return work.loan->is_made();

@@ -39,7 +39,7 @@ TEST_F(DropInTest, ABrokenFileChangesNothingAndIsLogged) {
   const ClaimRef claim = add_claim("one", {"gpu-0"});
   start_and_register();
   std::ofstream(installed(), std::ios::trunc) << "no module at all";
-  ASSERT_TRUE(logged("the new file of a module is not taken over; the old one goes on")) << daemon.log();
+  ASSERT_TRUE(logged("the new file of a module is not taken over; the old one stays in use")) << daemon.log();
   EXPECT_THAT(prepare(claim), SizeIs(1));
   EXPECT_TRUE(unprepare(claim));
 }

@@ -181,7 +181,8 @@ TEST_F(LiveConfigTest, RefusedOptionsLeaveTheModuleUnchanged) {
   const ClaimRef claim = add_claim("one", {"gpu-0"});
   start_all();
   configure_as(gpu("devices = [\"gpu:6\"]\nno_such_option = 1") + others());
-  ASSERT_TRUE(logged("the new configuration of a module is not taken over; the old one goes on", 10s)) << daemon.log();
+  ASSERT_TRUE(logged("the new configuration of a module is not taken over; the old one stays in use", 10s))
+      << daemon.log();
   EXPECT_THAT(prepare(claim), SizeIs(1));
   EXPECT_FALSE(offers(kDriver, "gpu-5"));
   const auto status = admin.status();

@@ -72,7 +72,7 @@ describe('the fleet as it changes', () => {
     await waitForText(item, 'no claim');
   });
 
-  test('a paused page rests, and catches up when it goes on', async () => {
+  test('a paused page rests, and catches up when it continues', async () => {
     await visit(page, '#/');
     const { node, device } = await fleet.freeDevice(GPU);
     await page.getByRole('button', { name: 'Pause updates' }).click();
@@ -134,7 +134,7 @@ describe('the fleet as it changes', () => {
     assert.doesNotMatch(policy, /unsafe|\*/);
   });
 
-  test('the page tells that the API server is gone, and goes on when it is back', async () => {
+  test('the page tells that the API server is gone, and continues when it is back', async () => {
     await visit(page, '#/');
     await waitForText(status(page), '24 nodes');
     await fleet.cluster.halt();

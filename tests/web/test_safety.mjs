@@ -80,7 +80,7 @@ describe('safety', () => {
     await close(page, NETWORK);
   });
 
-  test('the page says that the daemon is away, and goes on when it is back', async () => {
+  test('the page says that the daemon is away, and continues when it is back', async () => {
     const page = await open(browser, (await node.serve()).url);
     await waitForText(row(page, 'gpu-0'), 'healthy');
     await node.daemon.halt();

@@ -20,7 +20,7 @@ class Guard {
  public:
   // `names` as in WebSite.
   Guard(std::vector<std::string> names, std::uint16_t port);
-  // Returns the response that refuses the request; nothing if it may go on.
+  // Returns the response that refuses the request; nothing if it may continue.
   std::optional<WebResponse> refuse(const WebRequest& request) const;
 
  private:

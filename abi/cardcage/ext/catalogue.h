@@ -27,7 +27,7 @@ typedef struct cage_catalogue_sink {
   uint32_t reserved;
   void    *host_data;
   cage_status (*entry)(struct cage_catalogue_sink *, const cage_catalogue_entry *); /* not OK: left
-                                      out and logged; go on */
+                                      out and logged; continue */
 } cage_catalogue_sink;
 
 /* collect: reports every entry, each time, when an operator asks; responds within seconds. [R22] */

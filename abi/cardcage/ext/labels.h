@@ -14,7 +14,7 @@ typedef struct cage_label_sink {
   uint32_t reserved;
   void    *host_data;
   cage_status (*label)(struct cage_label_sink *, cage_str name, cage_str value); /* "example.com/
-                                      driver", a label value. Not OK: left out and logged; go on */
+                                      driver", a label value. Not OK: left out and logged; continue */
 } cage_label_sink;
 
 /* collect: reports every label that the node should have, each time; follows each discover(). The

@@ -27,7 +27,7 @@ typedef struct cage_metrics_sink {
   uint32_t reserved;
   void    *host_data;
   /* metric: the index in cage_metrics.metrics. device_id: empty = of the instance. label_values: as
-   * many as the metric has labels. Not OK: the host left the sample out and logged why; go on. */
+   * many as the metric has labels. Not OK: the host left the sample out and logged why; continue. */
   cage_status (*sample)(struct cage_metrics_sink *, uint32_t metric, cage_str device_id,
                         const cage_str *label_values, double value);
 } cage_metrics_sink;

@@ -38,7 +38,7 @@ TEST_F(ClaimDeadlineTest, AModuleThatProgramsHardwareHasALongerLimitAndTellsHowF
   clock.advance(std::chrono::seconds(6));
   ASSERT_TRUE(until([&] { return late->has_value(); }));
   EXPECT_THAT((*late)->error().message,
-              HasSubstr("to prepare device 'gpu-0' (40 %, writing the bitstream); the work goes on"));
+              HasSubstr("to prepare device 'gpu-0' (40 %, writing the bitstream); the work continues"));
   gpus->unblock<PrepareCall>();
   EXPECT_TRUE(prepare("u1"));
   EXPECT_EQ(gpus->count<PrepareCall>(), 1);

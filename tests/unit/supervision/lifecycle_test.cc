@@ -184,9 +184,10 @@ TEST_F(LifecycleTest, ARefusalIsForgottenWhenItsConfigurationIsTakenBack) {
   life.begin_trial();
   life.refuse_trial({Code::kInvalidArgument, "mode 'b' is not known"});
   EXPECT_FALSE(life.undecided());
-  EXPECT_EQ(life.detail(),
-            "the new configuration of module 'fake' is not taken over: mode 'b' is not known; the old one goes on, but "
-            "after a restart the module will not start");
+  EXPECT_EQ(
+      life.detail(),
+      "the new configuration of module 'fake' is not taken over: mode 'b' is not known; the old one stays in use, but "
+      "after a restart the module will not start");
   EXPECT_FALSE(life.runs_as_wanted());
   life.configure(ModuleConfig{.name = "fake"});
   EXPECT_FALSE(life.last_error());
@@ -199,10 +200,10 @@ TEST_F(LifecycleTest, ARefusedFileIsNotForgottenWhenTheConfigurationIsReadAgain)
   life.begin_trial();
   life.refuse_trial({Code::kUnavailable, "no driver loaded"});
   life.configure(ModuleConfig{.name = "fake"});
-  EXPECT_EQ(
-      life.detail(),
-      "the new file of module 'fake' is not taken over: no driver loaded; the old one goes on, but after a restart "
-      "the module will not start");
+  EXPECT_EQ(life.detail(),
+            "the new file of module 'fake' is not taken over: no driver loaded; the old one stays in use, but after a "
+            "restart "
+            "the module will not start");
   EXPECT_FALSE(life.target().refused());
 }
 

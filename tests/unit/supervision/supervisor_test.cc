@@ -240,8 +240,9 @@ TEST_F(SupervisorTest, ANewFileThatFailsChangesNothingAndIsReported) {
     settle();
     EXPECT_EQ(supervisor.module().value(), old);
     EXPECT_EQ(supervisor.state(), ModuleState::kReady);
-    EXPECT_THAT(supervisor.refused()->message,
-                HasSubstr("the new file of module 'fake' is not taken over: no driver loaded; the old one goes on"));
+    EXPECT_THAT(
+        supervisor.refused()->message,
+        HasSubstr("the new file of module 'fake' is not taken over: no driver loaded; the old one stays in use"));
     EXPECT_EQ(module->count<StopCall>(), 1);
   }
   EXPECT_EQ(old->count<StopCall>(), 0);
