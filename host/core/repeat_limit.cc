@@ -28,10 +28,13 @@ bool RepeatLimit::may_log(Entry& entry, std::size_t text, Instant now) {
 }
 
 std::optional<std::uint64_t> RepeatLimit::admit(std::string_view key, std::string_view text, Instant now) {
-  if (entries_.size() > kMaxKeys)
+  // Not for each message: all of 10,000 devices may become unhealthy at once.
+  if (entries_.size() > kMaxKeys && now >= next_sweep_) {
+    next_sweep_ = now + kShortest;
     std::erase_if(entries_, [&](const auto& entry) {
       return std::ranges::all_of(entry.second.texts, [&](const Text& each) { return each.is_forgotten(now); });
     });
+  }
   Entry& entry = entries_[std::string(key)];
   if (may_log(entry, std::hash<std::string_view>()(text), now)) return std::exchange(entry.left_out, 0);
   ++entry.left_out;

@@ -35,6 +35,7 @@ class RepeatLimit {
   static bool may_log(Entry& entry, std::size_t text, Instant now);
 
   std::map<std::string, Entry, std::less<>> entries_;
+  Instant next_sweep_ = Instant::min();
 };
 
 }  // namespace cardcage
