@@ -14,7 +14,7 @@ void add_operator_attributes(const std::vector<AttributeConfig>& attributes, Dev
     if (has_room || device.attributes.contains(attribute.name))
       device.attributes[attribute.name] = std::move(value);
     else
-      log_limited(LogLevel::kWarn, device.id + "/" + attribute.name,
+      log_limited(LogLevel::kWarn, "attribute/" + attribute.name,  // few lines for all devices
                   "an attribute of the configuration is left out: the device has as many as Kubernetes allows",
                   {{"device", device.id}, {"attribute", attribute.name}});
   }
