@@ -25,6 +25,7 @@ namespace fs = std::filesystem;
 namespace json = boost::json;
 
 constexpr std::chrono::seconds kDeviceLimit{30};
+// Also for signals: one that comes just before waitpid(2) would not end it.
 constexpr std::chrono::milliseconds kPoll{100};
 constexpr std::size_t kMaxLog = 1u << 20;
 constexpr const char* kClaimUid = "11111111-2222-3333-4444-555555555555";
@@ -73,6 +74,8 @@ void catch_signals() {
   action.sa_handler = [](int) { interrupted = 1; };  // without SA_RESTART
   for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
 }
+
+std::unexpected<Error> cut_off() { return fail(Code::kCancelled, "interrupted"); }
 
 bool is_usable(const admin::v1::Device& device) {
   return device.health().state() != "unhealthy" && device.health().state() != "unknown";
@@ -157,10 +160,10 @@ Status DeskNode::start(bool quiet) {
     log = UniqueFd(::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
     if (!log) return fail_errno(errno, fmt::format("cannot write '{}'", file.native()));
   }
+  catch_signals();
   const auto started = start_program(*program, {"--no-restart", "--config", folder_ / "node.toml"}, log);
   if (!started) return within(started.error(), "the daemon (package cardcage)");
   daemon_ = *started;
-  catch_signals();
   return {};
 }
 
@@ -196,24 +199,26 @@ Result<admin::v1::Device> DeskNode::wait_for_device() {
     }
     std::this_thread::sleep_for(kPoll);
   }
-  if (interrupted != 0) return fail(Code::kCancelled, "interrupted");
+  if (interrupted != 0) return cut_off();
   return fail(Code::kDeadlineExceeded, "module '{}' listed no device that works in {} s; its log says why",
               module_.name, kDeviceLimit.count());
 }
 
 Result<int> DeskNode::run_cagectl(std::vector<std::string> arguments) const {
+  if (interrupted != 0) return cut_off();
   std::fflush(stdout);
   arguments.insert(arguments.begin(), {"--socket", socket().native()});
   const auto child = start_program("/proc/self/exe", std::move(arguments));
   if (!child) return std::unexpected(child.error());
   int status = 0;
-  ::waitpid(*child, &status, 0);
+  while (::waitpid(*child, &status, 0) < 0 && errno == EINTR) ::kill(*child, SIGTERM);
+  if (interrupted != 0) return cut_off();
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
 Status DeskNode::wait() {
-  if (daemon_ > 0 && ::waitpid(daemon_, &status_, 0) != daemon_) return {};  // interrupted; the destructor ends it
-  daemon_ = -1;
+  while (interrupted == 0 && !has_ended()) std::this_thread::sleep_for(kPoll);
+  if (daemon_ > 0) return {};  // interrupted; the destructor ends it
   if (WIFEXITED(status_) && WEXITSTATUS(status_) == 0) return {};
   return fail(Code::kInternal, "the daemon failed; its log says why");
 }

@@ -51,6 +51,16 @@ TEST(ModuleRunTest, OptionsOfEachTypeReachTheModule) {
   EXPECT_THAT(ended.out, HasSubstr("gpu-2"));
 }
 
+TEST(ModuleRunTest, AnInterruptedCommandDoesNotCountAsDone) {
+  const Ended ended =
+      run_program("timeout", {"--foreground", "--preserve-status", "--signal=INT", "2", built_program("cagectl"),
+                              "module", "run", built_module("mock"), "--once", "--option", "prepare_delay=5s"});
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("cagectl: interrupted\n"));
+  EXPECT_THAT(ended.out, Not(HasSubstr("$ cagectl unprepare")));
+  EXPECT_FALSE(std::filesystem::exists(folder_in(ended.out)));
+}
+
 TEST(ModuleRunTest, AModuleThatCannotRunIsReportedAtOnce) {
   const ScratchFolder folder;
   const std::string file = folder / "libcardcage_text.so";
