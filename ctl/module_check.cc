@@ -151,10 +151,12 @@ Result<Report> check_in_process(const CheckOptions& options, Session& session) {
 }
 
 Status check_module(Session& session, const CheckOptions& options) {
+  // The module may change the working folder.
+  const auto junit = options.junit.empty() ? options.junit : std::filesystem::absolute(options.junit);
   const auto report = options.in_process ? check_in_process(options, session) : check_file(request_of(options));
   if (!report) return std::unexpected(report.error());
   if (!options.junit.empty())
-    if (auto written = write_file_atomically(options.junit, junit_xml(*report), 0644, false); !written) return written;
+    if (auto written = write_file_atomically(junit, junit_xml(*report), 0644, false); !written) return written;
   const std::vector<Finding> findings = shown_findings(*report, options.only_failed);
   if (session.json)
     print_report_json(*report, findings);

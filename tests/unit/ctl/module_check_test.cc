@@ -108,6 +108,13 @@ TEST_F(ModuleCheckTest, WritesAReportForCiSystems) {
   EXPECT_THAT(refused.err, HasSubstr("missing/report.xml"));
 }
 
+TEST_F(ModuleCheckTest, AModuleThatChangesTheFolderDoesNotMoveTheReport) {
+  const ScratchFolder folder;
+  const Ended ended = run_program("env", {"-C", folder.path(), built_program("cagectl"), "module", "check",
+                                          test_modules() / "changes_folder.so", "--in-process", "--junit", "report"});
+  EXPECT_TRUE(std::filesystem::exists(folder / "report")) << ended.err;
+}
+
 TEST_F(ModuleCheckTest, ACrashInDiscoverIsReported) {
   const Ended ended = check({kScripted, "--option", R"(behave=["discover=crash"])"});
   EXPECT_EQ(ended.code, 1);
