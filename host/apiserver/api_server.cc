@@ -11,6 +11,8 @@
 namespace cardcage {
 namespace {
 
+constexpr const char* kFindVersions = "find the versions of resource.k8s.io";
+
 std::string from_environment(const char* name) {
   const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): this process never calls setenv
   return value != nullptr ? value : "";
@@ -65,16 +67,16 @@ ApiServer::ApiServer(asio::io_context& core, Clock& clock, Credentials credentia
       session_(core, clock, std::move(credentials), pace),
       labelling_(std::move(labelling)),
       labelled_claims_(core, clock, [this] { return read_renewal(); }),
-      versions_(core, clock, Duration::zero()) {}
+      versions_(core, clock, kFindVersions, Duration::zero()) {}
 
 Task<Result<ResourceApi>> ApiServer::discover(Instant deadline) {
   if (version_) co_return *version_;
   SharedCall<ResourceApi>::Call call = [&] { return find_version(deadline); };
-  co_return co_await versions_.get(std::move(call));
+  co_return co_await versions_.get(std::move(call), deadline);
 }
 
 Task<Result<ResourceApi>> ApiServer::find_version(Instant deadline) {
-  ApiCall group{"find the versions of resource.k8s.io", {.path = "/apis/resource.k8s.io"}};
+  ApiCall group{kFindVersions, {.path = "/apis/resource.k8s.io"}};
   const auto body = co_await session_.call(std::move(group), deadline);
   const auto answer = parse_response(body);
   if (!answer && answer.error().code != Code::kUnimplemented && answer.error().code != Code::kNotFound)
@@ -126,8 +128,10 @@ Task<Result<PodClaims>> ApiServer::get_pod_claims(std::string name_space, std::s
 }
 
 Task<Result<ClusterNode>> ApiServer::get_node(std::string node_name, Instant deadline) {
+  const std::string what = fmt::format("get Node '{}'", node_name);
   SharedCall<ClusterNode>::Call call = [&] { return read_node(node_name, deadline); };
-  co_return co_await nodes_.try_emplace(node_name, core_, clock_, kShared).first->second.get(std::move(call));
+  co_return co_await nodes_.try_emplace(node_name, core_, clock_, what, kShared)
+      .first->second.get(std::move(call), deadline);
 }
 
 Task<Result<ClusterNode>> ApiServer::read_node(std::string node_name, Instant deadline) {

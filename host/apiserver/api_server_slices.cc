@@ -22,6 +22,7 @@ constexpr std::chrono::seconds kLongestSilence{130};
 constexpr std::chrono::seconds kWatchGrace{5}, kDiscoverLimit{30};
 constexpr std::size_t kMaxWatchBacklog = std::size_t{8} << 20;
 constexpr std::string_view kAnyVersion = "0";
+constexpr const char* kListSlices = "list ResourceSlices";
 
 std::string slices_path(ResourceApi version) {
   return fmt::format("/apis/resource.k8s.io/{}/resourceslices", to_string(version));
@@ -57,7 +58,7 @@ std::string random_suffix() {
 }
 
 ApiCall list_call(ResourceApi version, std::string_view query) {
-  return {"list ResourceSlices", {.path = fmt::format("{}?{}", slices_path(version), query), .max_body = kMaxPage}};
+  return {kListSlices, {.path = fmt::format("{}?{}", slices_path(version), query), .max_body = kMaxPage}};
 }
 
 // Requests the table that kubectl requests, without the objects.
@@ -192,10 +193,10 @@ Task<Result<SliceList>> ApiServer::list_slices(std::string driver, std::string n
   if (!listed_.contains(query)) {
     const std::string at_least = newest_write();
     std::shared_ptr<SharedCall<ListedNodePtr>>& first = first_lists_[node_name];
-    if (!first) first = std::make_shared<SharedCall<ListedNodePtr>>(core_, clock_, kShared);
+    if (!first) first = std::make_shared<SharedCall<ListedNodePtr>>(core_, clock_, kListSlices, kShared);
     SharedCall<ListedNodePtr>::Call call = [&] { return list_cached(node_name, at_least, deadline); };
     const std::shared_ptr<SharedCall<ListedNodePtr>> shared = first;  // `first` may change during the call
-    const auto cached = co_await shared->get(std::move(call));
+    const auto cached = co_await shared->get(std::move(call), deadline);
     // A server that was restored from a backup does not reach the version for a long time.
     if (cached || (at_least != kAnyVersion && cached.error().code == Code::kUnavailable)) listed_.insert(query);
     if (cached && includes((*cached)->version, newest_writes_[driver]))

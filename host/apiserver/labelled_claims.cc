@@ -17,7 +17,7 @@ constexpr std::chrono::milliseconds kSpread{10'000};
 }  // namespace
 
 LabelledClaims::LabelledClaims(asio::io_context& core, Clock& clock, Read read)
-    : clock_(clock), read_(std::move(read)), looks_(core, clock, kLook) {}
+    : clock_(clock), read_(std::move(read)), looks_(core, clock, "get the Lease of cardcage-fleet", kLook) {}
 
 Task<bool> LabelledClaims::complete() {
   SharedCall<bool>::Call call = [this] { return look(); };

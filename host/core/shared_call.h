@@ -2,9 +2,11 @@
 #pragma once
 
 #include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "host/core/clock.h"
@@ -17,15 +19,19 @@ class SharedCall {
  public:
   using Call = std::function<Task<Result<T>>()>;
 
-  // A success serves callers for the time `keep` after it, too.
-  SharedCall(asio::io_context& core, Clock& clock, Duration keep) : core_(core), clock_(clock), keep_(keep) {}
+  // `what` begins errors. A success serves callers for the time `keep` after it, too.
+  SharedCall(asio::io_context& core, Clock& clock, std::string what, Duration keep)
+      : core_(core), clock_(clock), what_(std::move(what)), keep_(keep) {}
 
-  // Returns the result of `call`, or that of another caller's. If the other caller is cancelled, `call` is made.
-  Task<Result<T>> get(Call call) {
+  // Returns the result of `call`, or that of another caller's, for which it waits until `deadline`. If the other caller
+  // is cancelled, `call` is made.
+  Task<Result<T>> get(Call call, Instant deadline = Instant::max()) {
+    using namespace asio::experimental::awaitable_operators;
     while (const std::shared_ptr<Run> run = run_) {
       if (run->over) break;
-      boost::system::error_code ignored;
-      co_await run->ended.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+      if (clock_.now() >= deadline)
+        co_return fail(Code::kUnavailable, "{}: another caller's request for the same takes too long", what_);
+      co_await (end_of(run) || clock_.sleep_until(deadline));
       const auto state = co_await asio::this_coro::cancellation_state;
       if (state.cancelled() != asio::cancellation_type::none)
         co_return fail(Code::kCancelled, "the call was cancelled");
@@ -50,6 +56,10 @@ class SharedCall {
     bool over = false;
     std::optional<Result<T>> result;
   };
+  static Task<void> end_of(std::shared_ptr<Run> run) {
+    boost::system::error_code ignored;
+    if (!run->over) co_await run->ended.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  }
   // Ends the run however its coroutine ends, perhaps after the SharedCall.
   struct End {
     explicit End(std::shared_ptr<Run> of) : run(std::move(of)) {}
@@ -64,6 +74,7 @@ class SharedCall {
 
   asio::io_context& core_;
   Clock& clock_;
+  const std::string what_;
   const Duration keep_;
   std::shared_ptr<Run> run_;  // the last one
   std::optional<T> kept_;

@@ -1,3 +1,5 @@
+#include <boost/asio/bind_cancellation_slot.hpp>
+
 #include "tests/unit/apiserver/api_server_fixture.h"
 
 namespace cardcage {
@@ -35,6 +37,26 @@ TEST_F(ApiServerTest, AMissingClaimIsNotFoundInOneRequest) {
   EXPECT_THAT(missing.error().message, AllOf(HasSubstr("get ResourceClaim 'ns/c9'"), HasSubstr("404")));
   EXPECT_EQ(count_requests("GET", "c9"), 1u);
   EXPECT_EQ(count_requests("GET", "/apis/resource.k8s.io"), 3u) << "one discovery, one GET for each claim";
+}
+
+TEST_F(ApiServerTest, AClaimWaitsForTheDiscoveryOfAnotherCallerUntilItsDeadline) {
+  server.inject({.kind = Fault::Kind::kSilence, .target = "/apis/resource.k8s.io"});
+  std::optional<Result<SliceList>> list;
+  asio::cancellation_signal cancel;
+  asio::co_spawn(core, api->list_slices("d.example.com", "n1", within_time(20s)),
+                 asio::bind_cancellation_slot(cancel.slot(), [&](const std::exception_ptr&, Result<SliceList> ended) {
+                   list = std::move(ended);
+                 }));
+  run_until([&] { return count_requests("GET", "/apis/resource.k8s.io") == 1; });
+  const Instant began = std::chrono::steady_clock::now();
+  const auto claim = get_claim(100ms);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 10s);
+  ASSERT_FALSE(claim);
+  EXPECT_EQ(claim.error().code, Code::kUnavailable);
+  EXPECT_THAT(claim.error().message, HasSubstr("find the versions of resource.k8s.io: "));
+  EXPECT_FALSE(list);
+  cancel.emit(asio::cancellation_type::terminal);
+  settle();
 }
 
 TEST_F(ApiServerTest, TakesTheNewestVersionServed) {

@@ -23,12 +23,12 @@ class SharedCallTest : public CoreFixture {
     if (test.failure) co_return std::unexpected(*test.failure);
     co_return number;
   }
-  static Task<void> get(SharedCallTest& test, std::optional<Result<int>>& result) {
+  static Task<void> get(SharedCallTest& test, std::optional<Result<int>>& result, Instant deadline = Instant::max()) {
     SharedCall<int>::Call call = [&test] { return make(test); };
-    result = co_await test.shared.get(std::move(call));
+    result = co_await test.shared.get(std::move(call), deadline);
   }
-  void start(std::optional<Result<int>>& result) {
-    asio::co_spawn(core, get(*this, result), asio::detached);
+  void start(std::optional<Result<int>>& result, Instant deadline = Instant::max()) {
+    asio::co_spawn(core, get(*this, result, deadline), asio::detached);
     settle();
   }
   void respond() {
@@ -40,7 +40,7 @@ class SharedCallTest : public CoreFixture {
   Wakeup response{core};
   std::optional<Error> failure;
   int calls = 0;
-  SharedCall<int> shared{core, clock, 2s};
+  SharedCall<int> shared{core, clock, "read a number", 2s};
   std::optional<Result<int>> first, second;
 };
 
@@ -77,6 +77,22 @@ TEST_F(SharedCallTest, AFailureReachesTheCallersUnderWayAndNoOthers) {
   start(first);
   respond();
   EXPECT_EQ(first, Result<int>(2));
+}
+
+TEST_F(SharedCallTest, ACallerWaitsForAnotherUntilItsDeadline) {
+  start(first);
+  start(second, clock.now() + 1s);
+  clock.advance(1s);
+  settle();
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->error(),
+            (Error{Code::kUnavailable, "read a number: another caller's request for the same takes too long"}));
+  EXPECT_FALSE(first);
+  start(second, clock.now());
+  EXPECT_EQ(second->error().code, Code::kUnavailable);
+  respond();
+  EXPECT_EQ(first, Result<int>(1));
+  EXPECT_EQ(calls, 1);
 }
 
 TEST_F(SharedCallTest, TheNextCallerCallsAgainWhenTheFirstIsCancelled) {
