@@ -22,7 +22,9 @@ ApiCall claim_call(ResourceApi version, const std::string& name_space, const std
   return {fmt::format("get ResourceClaim '{}/{}'", name_space, name),
           {.path = fmt::format("/apis/resource.k8s.io/{}/namespaces/{}/resourceclaims/{}", to_string(version),
                                name_space, name),
-           .max_body = kMaxObject}};
+           .max_body = kMaxObject},
+          CallKind::kRead,
+          kSpreadOfClaims};
 }
 
 std::string events_path() { return fmt::format("/api/v1/namespaces/{}/events", kEventNamespace); }
@@ -76,7 +78,7 @@ Task<Result<ResourceApi>> ApiServer::discover(Instant deadline) {
 }
 
 Task<Result<ResourceApi>> ApiServer::find_version(Instant deadline) {
-  ApiCall group{kFindVersions, {.path = "/apis/resource.k8s.io"}};
+  ApiCall group{kFindVersions, {.path = "/apis/resource.k8s.io"}, CallKind::kRead, kSpreadOfClaims};
   const auto body = co_await session_.call(std::move(group), deadline);
   const auto answer = parse_response(body);
   if (!answer && answer.error().code != Code::kUnimplemented && answer.error().code != Code::kNotFound)
@@ -120,7 +122,9 @@ Task<Result<PodClaims>> ApiServer::get_pod_claims(std::string name_space, std::s
   if (auto valid = check_namespace(name_space); !valid) co_return std::unexpected(valid.error());
   if (auto valid = check_object_name(pod, "Pod name"); !valid) co_return std::unexpected(valid.error());
   ApiCall get{fmt::format("get Pod '{}/{}'", name_space, pod),
-              {.path = fmt::format("/api/v1/namespaces/{}/pods/{}", name_space, pod), .max_body = kMaxObject}};
+              {.path = fmt::format("/api/v1/namespaces/{}/pods/{}", name_space, pod), .max_body = kMaxObject},
+              CallKind::kRead,
+              kSpreadOfClaims};
   const auto body = co_await session_.call(std::move(get), deadline);
   const auto answer = parse_response(body);
   if (!answer) co_return std::unexpected(answer.error());

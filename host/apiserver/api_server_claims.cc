@@ -34,7 +34,9 @@ ApiCall page_call(ResourceApi version, const std::string& selector, const std::s
   const std::string from = next.empty() ? "" : "&continue=" + percent_encode(next);
   return {"list ResourceClaims",
           {.path = fmt::format("{}?limit={}{}{}", claims_path(version), kClaimsPerPage, selector, from),
-           .max_body = kMaxClaimPage}};
+           .max_body = kMaxClaimPage},
+          CallKind::kRead,
+          kSpreadOfLists};
 }
 
 ApiCall watch_call(ResourceApi version, const std::string& selector, const std::string& since) {

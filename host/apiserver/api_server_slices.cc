@@ -58,7 +58,10 @@ std::string random_suffix() {
 }
 
 ApiCall list_call(ResourceApi version, std::string_view query) {
-  return {kListSlices, {.path = fmt::format("{}?{}", slices_path(version), query), .max_body = kMaxPage}};
+  return {kListSlices,
+          {.path = fmt::format("{}?{}", slices_path(version), query), .max_body = kMaxPage},
+          CallKind::kRead,
+          kSpreadOfLists};
 }
 
 // Requests the table that kubectl requests, without the objects.
@@ -68,7 +71,9 @@ ApiCall table_call(ResourceApi version, const std::string& driver) {
       "list the pools of ResourceSlices",
       {.path = fmt::format("{}?fieldSelector={}&resourceVersion=0&includeObject=None", slices_path(version), selector),
        .accept = "application/json;as=Table;v=v1;g=meta.k8s.io",
-       .max_body = kMaxTable}};
+       .max_body = kMaxTable},
+      CallKind::kRead,
+      kSpreadOfLists};
 }
 
 // The cells of a row under the columns "Node" and "Pool".

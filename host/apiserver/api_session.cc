@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/asio/cancellation_state.hpp>
+#include <utility>
 
 #include "host/core/backoff.h"
 
@@ -9,6 +10,12 @@ namespace cardcage {
 namespace {
 
 bool is_success(const Result<HttpResponse>& response) { return response && response->status / 100 == 2; }
+
+// A server that takes too long for one call, or that responds 5xx since it has no etcd, is not away: the success of
+// other calls would hurry the one that fails again and again.
+bool is_unreached(const Result<HttpResponse>& response) {
+  return !response && response.error().code == Code::kUnavailable;
+}
 
 bool retry_may_help(Code code, CallKind kind) {
   if (code == Code::kResourceExhausted) return true;  // the server refused the call before it did anything
@@ -18,7 +25,18 @@ bool retry_may_help(Code code, CallKind kind) {
 }  // namespace
 
 ApiSession::ApiSession(asio::io_context& core, Clock& clock, Credentials credentials, ApiPace pace)
-    : clock_(clock), credentials_(std::move(credentials)), pace_(pace), http_(core) {}
+    : clock_(clock),
+      credentials_(std::move(credentials)),
+      pace_(pace),
+      http_(core),
+      contact_(core, static_cast<std::uint32_t>(seeds_())) {}
+
+void ApiSession::note(const Result<HttpResponse>& response) {
+  if (is_success(response))
+    contact_.made();
+  else if (is_unreached(response))
+    contact_.lost();
+}
 
 Error ApiSession::failure(const ApiCall& call, const Result<HttpResponse>& response) const {
   if (response) {
@@ -37,8 +55,10 @@ Task<Result<std::string>> ApiSession::call(ApiCall call, Instant deadline) {
   Backoff backoff(pace_.first_pause, pace_.longest_pause, static_cast<std::uint32_t>(seeds_()));
   Error error{Code::kUnavailable, call.what + ": the deadline passed before the API server was called"};
   bool refreshed = false, retried = false;
+  std::uint64_t returns = contact_.returns();
   for (Duration left = deadline - start; left > Duration::zero(); left = deadline - clock_.now()) {
     auto response = co_await http_.request(credentials_.current(), call.request, std::min(left, pace_.request_timeout));
+    note(response);
     if (is_success(response)) co_return std::move(response->body);
 
     error = failure(call, response);
@@ -46,10 +66,15 @@ Task<Result<std::string>> ApiSession::call(ApiCall call, Instant deadline) {
       refreshed = true;
       if (credentials_.refresh()) continue;
     }
+    if (std::exchange(returns, contact_.returns()) != contact_.returns()) backoff.reset();
     const bool server_decides = response && response->retry_after;
-    const Duration pause = server_decides ? Duration(*response->retry_after) : backoff.next();
+    Duration pause = server_decides ? Duration(*response->retry_after) : backoff.next();
+    if (is_unreached(response) && call.spread <= kSpreadOfWrites) pause = std::min<Duration>(pause, kPauseWhileAway);
     if (!retry_may_help(error.code, call.kind) || clock_.now() + pause >= deadline) break;
-    co_await clock_.sleep_for(pause);
+    if (server_decides)
+      co_await clock_.sleep_for(pause);
+    else
+      co_await contact_.wait_to_retry(clock_, clock_.now() + pause, call.spread);
     const auto state = co_await asio::this_coro::cancellation_state;
     if (state.cancelled() != asio::cancellation_type::none)
       co_return fail(Code::kCancelled, "{}: cancelled", call.what);
@@ -63,8 +88,10 @@ Task<Result<std::string>> ApiSession::call(ApiCall call, Instant deadline) {
 }
 
 Task<Status> ApiSession::stream(ApiCall call, Duration timeout, std::function<Status(std::string_view line)> on_line) {
+  const std::function<void()> on_begin = [this] { contact_.made(); };
   for (bool refreshed = false;; refreshed = true) {
-    auto response = co_await http_.stream(credentials_.current(), call.request, timeout, on_line);
+    auto response = co_await http_.stream(credentials_.current(), call.request, timeout, on_begin, on_line);
+    if (!response) note(response);
     if (is_success(response)) co_return Status{};
     Error error = failure(call, response);
     if (error.code == Code::kUnauthenticated && !refreshed && credentials_.refresh()) continue;

@@ -6,7 +6,8 @@
 
 #include "host/apiserver/api_status.h"
 #include "host/apiserver/credentials.h"
-#include "host/core/clock.h"
+#include "host/core/contact.h"
+#include "host/model/retry_pace.h"
 
 namespace cardcage {
 
@@ -14,6 +15,7 @@ struct ApiCall {
   std::string what;  // begins every error: "get ResourceClaim 'ns/c1'"
   HttpRequest request;
   CallKind kind = CallKind::kRead;
+  Duration spread = kSpreadOfWrites;  // the spread of retries after an outage
 };
 
 struct ApiPace {
@@ -29,6 +31,8 @@ class ApiSession {
   // Returns the body of a 2xx response. Retries until the deadline, with growing pauses:
   //  - after a broken connection, a timeout or 5xx, unless the call creates something, which may have happened;
   //  - after 429 for every kind of call. The pause is that of Retry-After, if there is one.
+  // A pause without Retry-After is short while no call reaches the server (retry_pace.h), and ends when another call
+  // succeeds after that.
   // Fails at once if the next attempt would begin after the deadline. After 401 it reads the credentials again and
   // tries once more.
   Task<Result<std::string>> call(ApiCall call, Instant deadline);
@@ -36,7 +40,15 @@ class ApiSession {
   // Hands the lines of a 2xx response to `on_line` until it ends (ok). Retries once after 401, and never otherwise.
   Task<Status> stream(ApiCall call, Duration timeout, std::function<Status(std::string_view line)> on_line);
 
+  // These are for retries of the callers. See Contact.
+  bool is_away() const { return contact_.is_lost(); }
+  std::uint64_t returns() const { return contact_.returns(); }
+  Task<void> wait_to_retry(Clock& clock, Instant due, Duration spread) {
+    return contact_.wait_to_retry(clock, due, spread);
+  }
+
  private:
+  void note(const Result<HttpResponse>& response);
   Error failure(const ApiCall& call, const Result<HttpResponse>& response) const;
 
   Clock& clock_;
@@ -44,6 +56,7 @@ class ApiSession {
   ApiPace pace_;
   HttpClient http_;
   std::minstd_rand seeds_{std::random_device{}()};
+  Contact contact_;
 };
 
 }  // namespace cardcage

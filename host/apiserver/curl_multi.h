@@ -100,6 +100,8 @@ class CurlTransfer {
   bool ended() const { return result_.has_value(); }
   // Waits until data arrives or the transfer ends. Fails after the timeout or a cancellation.
   Task<Status> progress();
+  // Returns true once a 2xx response to a kLines request has begun.
+  bool streams_lines() const { return mode_ == Mode::kLines && status() / 100 == 2; }
   // The next complete line of a 2xx response.
   std::optional<std::string> next_line();
   // Call it only after the end.
@@ -114,7 +116,6 @@ class CurlTransfer {
   void set_options(Duration timeout);
   void set_tls();
   long status() const;  // 0 until the response begins
-  bool streams_lines() const { return mode_ == Mode::kLines && status() / 100 == 2; }
   Instant limit() const;
   Error transport_error() const;
 

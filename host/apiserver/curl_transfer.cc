@@ -157,6 +157,7 @@ std::size_t CurlTransfer::on_header(char*, std::size_t, std::size_t size, void* 
   auto& transfer = *static_cast<CurlTransfer*>(self);
   transfer.end_wait();
   transfer.last_data_ = CurlMulti::now();
+  transfer.wake_.cancel();
   return size;
 }
 

@@ -269,6 +269,8 @@ Task<Status> EmbeddedNode::watch_slices(std::string driver, std::string node_nam
   }
 }
 
+Task<void> EmbeddedNode::wait_to_retry(Clock& clock, Instant due, Duration) { co_await clock.sleep_until(due); }
+
 Task<Status> EmbeddedNode::write_event(NodeEvent event, Instant) {
   if (auto valid = check_event(event); !valid) co_return valid;
   const std::string text = json::serialize(event_to_json(event)) + "\n";

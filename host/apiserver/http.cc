@@ -23,10 +23,15 @@ Task<Result<HttpResponse>> HttpClient::request(std::shared_ptr<const HttpPeer> p
 }
 
 Task<Result<HttpResponse>> HttpClient::stream(std::shared_ptr<const HttpPeer> peer, HttpRequest request,
-                                              Duration timeout, std::function<Status(std::string_view line)> on_line) {
+                                              Duration timeout, std::function<void()> on_begin,
+                                              std::function<Status(std::string_view line)> on_line) {
   CurlTransfer transfer(multi_, std::move(peer), std::move(request), CurlTransfer::Mode::kLines);
   if (!transfer.start(timeout)) co_return fail(Code::kInternal, "libcurl refused the request");
-  for (;;) {
+  for (bool begun = false;;) {
+    if (!begun && transfer.streams_lines()) {
+      begun = true;
+      on_begin();
+    }
     while (auto line = transfer.next_line()) {
       if (auto taken = on_line(*line); !taken) co_return std::unexpected(std::move(taken.error()));
     }

@@ -62,9 +62,11 @@ class HttpClient {
 
   Task<Result<HttpResponse>> request(std::shared_ptr<const HttpPeer> peer, HttpRequest request, Duration timeout);
 
-  // Hands every line of a 2xx response to `on_line`, outside libcurl's callbacks, until the stream ends, `timeout`
-  // passes or `on_line` fails, whose error is then the result. The body of any other response is collected in `body`.
+  // Calls `on_begin` once a 2xx response begins, which may be long before its first line. Hands every line of it to
+  // `on_line`, until the stream ends, `timeout` passes or `on_line` fails, whose error is then the result. Both are
+  // called outside libcurl's callbacks. The body of any other response is collected in `body`.
   Task<Result<HttpResponse>> stream(std::shared_ptr<const HttpPeer> peer, HttpRequest request, Duration timeout,
+                                    std::function<void()> on_begin,
                                     std::function<Status(std::string_view line)> on_line);
 
  private:

@@ -44,6 +44,9 @@ class EndlessCluster final : public Cluster {
   Task<Status> watch_slices(std::string, std::string, std::string&, std::function<void(SliceEvent)>) override {
     co_return Status{};
   }
+  bool is_away() const override { return false; }
+  std::uint64_t returns() const override { return 0; }
+  Task<void> wait_to_retry(Clock& clock, Instant due, Duration) override { co_await clock.sleep_until(due); }
   Task<Status> write_event(NodeEvent, Instant) override { co_return Status{}; }
 };
 

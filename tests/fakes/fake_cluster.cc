@@ -309,8 +309,12 @@ Task<Status> FakeCluster::arrive(Verb verb, std::string subject, Instant deadlin
     if (paused_) co_return fail(Code::kUnavailable, "the API server did not respond in time");
   }
   std::vector<Error>& failures = failures_[verb];
-  if (failures.empty()) co_return Status{};
+  if (failures.empty()) {
+    contact_.made();
+    co_return Status{};
+  }
   const Error error = failures.front();
+  if (error.code == Code::kUnavailable) contact_.lost();
   failures.erase(failures.begin());
   co_return std::unexpected(error);
 }

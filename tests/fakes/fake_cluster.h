@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "host/core/clock.h"
+#include "host/core/contact.h"
 #include "host/core/wakeup.h"
 #include "host/model/cluster.h"
 
@@ -42,7 +42,7 @@ class FakeCluster final : public Cluster {
     Instant at;
   };
 
-  FakeCluster(asio::io_context& core, Clock& clock) : core_(core), clock_(clock) {}
+  FakeCluster(asio::io_context& core, Clock& clock) : core_(core), clock_(clock), contact_(core, 1) {}
 
   // Changes by other clients. A claim is stored under the namespace and name in its ref.
   void put_claim(Claim claim);
@@ -65,11 +65,13 @@ class FakeCluster final : public Cluster {
 
   // Faults. The next `count` calls of `verb` fail without effect; counts of one verb queue up.
   void fail_next(Verb verb, int count, Error error);
+  void forget_failures() { failures_.clear(); }
   // The next `count` calls of `verb` take effect, but their response is lost: they return kUnavailable.
   void lose_answers(Verb verb, int count) { lost_answers_[verb] += count; }
   // Changes every slice on its way into the store, as disabled feature gates and webhooks do.
   void on_store(std::function<void(Slice&)> change) { on_store_ = std::move(change); }
-  // No call is served while paused; calls whose deadline passes return kUnavailable.
+  // No call is served while paused; calls whose deadline passes return kUnavailable. The cluster is not
+  // away: it only takes too long.
   void pause() { paused_ = true; }
   void resume();
   // Ends all watches with this status.
@@ -107,6 +109,11 @@ class FakeCluster final : public Cluster {
   Task<Status> delete_slice(Slice slice, Instant deadline) override;
   Task<Status> watch_slices(std::string driver, std::string node_name, std::string& version,
                             std::function<void(SliceEvent)> on_event) override;
+  bool is_away() const override { return contact_.is_lost(); }
+  std::uint64_t returns() const override { return contact_.returns(); }
+  Task<void> wait_to_retry(Clock& clock, Instant due, Duration spread) override {
+    return contact_.wait_to_retry(clock, due, spread);
+  }
   Task<Status> write_event(NodeEvent event, Instant deadline) override;
 
  private:
@@ -135,6 +142,7 @@ class FakeCluster final : public Cluster {
 
   asio::io_context& core_;
   Clock& clock_;
+  Contact contact_;
   Claims claims_;
   std::set<Claims::key_type> hidden_;
   std::map<std::pair<std::string, std::string>, PodClaims> pods_;

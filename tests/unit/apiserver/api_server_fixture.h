@@ -42,8 +42,8 @@ class ApiServerFixture : public CoreFixture {
     auto credentials = Credentials::from_service_account(clock, {"127.0.0.1", port, folder.path()});
     ASSERT_TRUE(credentials) << credentials.error().message;
     const ApiPace pace{.request_timeout = request_timeout,
-                       .first_pause = std::chrono::milliseconds(1),
-                       .longest_pause = std::chrono::milliseconds(20)};
+                       .first_pause = first_pause,
+                       .longest_pause = std::max<Duration>(first_pause, std::chrono::milliseconds(20))};
     api = std::make_unique<ApiServer>(core, clock, std::move(*credentials), pace, std::move(labelling));
   }
   static Instant within_time(Duration left) { return std::chrono::steady_clock::now() + left; }
@@ -98,6 +98,7 @@ class ApiServerFixture : public CoreFixture {
     }));
   }
 
+  Duration first_pause = std::chrono::milliseconds(1);  // the pace of the next connect()
   FakeApiServer server;
   ScratchFolder folder;
   SystemClock system_clock;

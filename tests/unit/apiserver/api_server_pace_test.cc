@@ -62,6 +62,87 @@ TEST_F(ApiServerPaceTest, ADeadlineInThePastIsAnError) {
   EXPECT_EQ(run(api->get_claim("ns", "c1", clock.now())).error().code, Code::kUnavailable);
 }
 
+Task<void> watch_for_good(ApiServer& api, std::string& version) {
+  std::function<void(SliceEvent)> ignore = [](const SliceEvent&) {};
+  (void)co_await api.watch_slices("d.example.com", "n1", version, std::move(ignore));
+}
+
+class ApiServerOutageTest : public ApiServerPaceTest {
+ protected:
+  // Starts to read a claim, whose next attempt is due later than the test lasts.
+  void read_claim_in_outage() {
+    server.go_down();
+    start(api->get_claim("ns", "c1", clock.now() + 10s), claim);
+    ASSERT_EQ(clock.sleepers(), 1u);
+    server.come_up();
+    settle();
+    EXPECT_FALSE(claim);
+  }
+  std::optional<Result<Claim>> claim;
+};
+
+TEST_F(ApiServerOutageTest, TheFirstSuccessOfAnyCallEndsThePauseOfAClaim) {
+  read_claim_in_outage();
+  ASSERT_TRUE(run(api->get_node("n1", clock.now() + 5s)));
+  run_until([&] { return claim.has_value(); });
+  EXPECT_TRUE(*claim);
+}
+
+TEST_F(ApiServerOutageTest, CallsTryAgainEachSecondAndListsDoNot) {
+  first_pause = 5s;
+  connect(clock);
+  ASSERT_TRUE(run(api->get_node("n1", clock.now() + 5s)));
+  read_claim_in_outage();
+  clock.advance(1s);
+  run_until([&] { return claim.has_value(); });
+  EXPECT_TRUE(*claim);
+
+  server.go_down();
+  std::optional<Result<std::vector<PublishedPool>>> pools;
+  start(api->list_pools("d.example.com", clock.now() + 10s), pools);
+  server.come_up();
+  clock.advance(2s);
+  settle();
+  EXPECT_EQ(clock.sleepers(), 1u);
+  clock.advance(3s);
+  run_until([&] { return pools.has_value(); });
+  EXPECT_TRUE(*pools);
+}
+
+TEST_F(ApiServerOutageTest, SoDoesAWatchThatBegins) {
+  read_claim_in_outage();
+  std::string version = "100";
+  spawn(core, watch_for_good(*api, version));
+  run_until([&] { return claim.has_value(); });
+  EXPECT_TRUE(*claim);
+}
+
+TEST_F(ApiServerOutageTest, ASuccessLeavesThePausesOfAServerInTroubleAlone) {
+  server.inject({.status = 503, .target = "resourceclaims"});
+  start(api->get_claim("ns", "c1", clock.now() + 10s), claim);
+  ASSERT_TRUE(run(api->get_node("n1", clock.now() + 5s)));
+  settle();
+  EXPECT_FALSE(claim);
+  EXPECT_EQ(clock.sleepers(), 1u);
+}
+
+TEST_F(ApiServerOutageTest, ASuccessLeavesRetryAfterAlone) {
+  server.inject({.status = 429, .headers = "Retry-After: 3\r\n", .target = "resourceclaims"});
+  start(api->get_claim("ns", "c1", clock.now() + 10s), claim);
+  server.go_down();
+  std::optional<Result<ClusterNode>> node;
+  asio::co_spawn(core, api->get_node("n1", clock.now() + 10s),
+                 [&node](const std::exception_ptr&, Result<ClusterNode> ended) { node = std::move(ended); });
+  run_until([&] { return clock.sleepers() == 2; });
+  server.come_up();
+  clock.advance(1s);
+  run_until([&] { return node.has_value(); });
+  EXPECT_TRUE(*node);
+  settle();
+  EXPECT_FALSE(claim);
+  EXPECT_EQ(clock.sleepers(), 1u);
+}
+
 Task<void> get_into(ApiServer& api, Instant deadline, std::optional<Code>& ended) {
   const auto claim = co_await api.get_claim("ns", "c1", deadline);
   ended = claim ? Code::kOk : claim.error().code;

@@ -13,6 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 class HttpTest : public CoreFixture {
  protected:
@@ -218,7 +219,11 @@ class HttpStreamTest : public HttpTest {
     };
     HttpRequest request{
         .path = "/apis/resource.k8s.io/v1/resourceslices?watch=1", .max_body = max_body, .max_pause = max_pause};
-    asio::co_spawn(core, client->stream(peer_, std::move(request), 60s, std::move(take)),
+    std::function<void()> note_begin = [this] {
+      begun.push_back(lines.size());
+      if (on_begin) on_begin();
+    };
+    asio::co_spawn(core, client->stream(peer_, std::move(request), 60s, std::move(note_begin), std::move(take)),
                    [&](const std::exception_ptr&, Result<HttpResponse> result) { ended = std::move(result); });
     const Instant end = std::chrono::steady_clock::now() + 60s;
     bool acted = false;
@@ -234,7 +239,8 @@ class HttpStreamTest : public HttpTest {
   }
 
   std::vector<std::string> lines;
-  std::function<void()> on_line;
+  std::vector<std::size_t> begun;  // the lines before each report that the response begins
+  std::function<void()> on_begin, on_line;
 };
 
 TEST_F(HttpStreamTest, LinesAreCompleteHoweverTheyArrive) {
@@ -247,6 +253,14 @@ TEST_F(HttpStreamTest, LinesAreCompleteHoweverTheyArrive) {
   ASSERT_TRUE(ended) << ended.error().message;
   EXPECT_EQ(ended->status, 200);
   EXPECT_THAT(lines, ElementsAre("one", "two", "", "three"));
+  EXPECT_THAT(begun, ElementsAre(0u));
+}
+
+TEST_F(HttpStreamTest, TheBeginIsReportedBeforeTheFirstLine) {
+  on_begin = [this] { server.end_watches(); };
+  const auto ended = watch([] {});
+  ASSERT_TRUE(ended) << ended.error().message;
+  EXPECT_THAT(lines, IsEmpty());
 }
 
 TEST_F(HttpStreamTest, AnErrorOfTheCallbackEndsTheStream) {
@@ -318,6 +332,7 @@ TEST_F(HttpStreamTest, ARefusalIsReturnedAsABody) {
   EXPECT_EQ(ended->status, 410);
   EXPECT_THAT(ended->body, HasSubstr("injected fault 410"));
   EXPECT_TRUE(lines.empty());
+  EXPECT_TRUE(begun.empty());
 }
 
 }  // namespace

@@ -1,0 +1,44 @@
+#include "host/core/contact.h"
+
+#include <algorithm>
+#include <boost/asio/cancellation_state.hpp>
+#include <utility>
+
+namespace cardcage {
+namespace {
+
+// Keeps a Wakeup in the list while its coroutine waits.
+class WaitingRetry {
+ public:
+  WaitingRetry(std::shared_ptr<std::list<Wakeup>> all, asio::io_context& core)
+      : all_(std::move(all)), entry_(all_->emplace(all_->end(), core)) {}
+  WaitingRetry(const WaitingRetry&) = delete;
+  WaitingRetry& operator=(const WaitingRetry&) = delete;
+  ~WaitingRetry() { all_->erase(entry_); }
+  Wakeup& operator*() { return *entry_; }
+
+ private:
+  const std::shared_ptr<std::list<Wakeup>> all_;
+  const std::list<Wakeup>::iterator entry_;
+};
+
+}  // namespace
+
+void Contact::made() {
+  if (!std::exchange(lost_, false)) return;
+  ++returns_;
+  for (Wakeup& retry : *waiting_) retry.wake();
+}
+
+Task<void> Contact::wait_to_retry(Clock& clock, Instant due, Duration spread) {
+  {
+    WaitingRetry retry(waiting_, core_);
+    co_await (*retry).wait_until(clock, due);
+  }
+  const auto state = co_await asio::this_coro::cancellation_state;
+  if (state.cancelled() != asio::cancellation_type::none || clock.now() >= due) co_return;
+  const Duration part(std::uniform_int_distribution<Duration::rep>(0, spread.count())(random_));
+  co_await clock.sleep_until(std::min(due, clock.now() + part));
+}
+
+}  // namespace cardcage
