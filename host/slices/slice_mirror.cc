@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "host/core/log.h"
+#include "host/model/retry_pace.h"
 
 namespace cardcage {
 namespace {
@@ -63,7 +64,7 @@ Task<void> SliceMirror::watch() {
       continue;
     }
     if (!status) fail_watch(status.error());
-    co_await clock_.sleep_for(retry_.next());
+    co_await cluster_.wait_to_retry(clock_, clock_.now() + retry_.next(cluster_), kSpreadOfLists);
   }
 }
 

@@ -5,10 +5,9 @@
 #include <functional>
 #include <string>
 
-#include "host/core/backoff.h"
 #include "host/core/clock.h"
 #include "host/core/wakeup.h"
-#include "host/model/cluster.h"
+#include "host/model/cluster_backoff.h"
 #include "host/slices/slice_store.h"
 
 namespace cardcage {
@@ -48,7 +47,7 @@ class SliceMirror {
   SliceStore store_;
   std::string version_;  // the store includes every event up to this version
   bool listed_ = false, watching_ = false;
-  Backoff retry_;
+  ClusterBackoff retry_;
   Wakeup listed_wake_, invalidated_wake_;
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "host/core/log.h"
+#include "host/model/retry_pace.h"
 
 namespace cardcage {
 namespace {
@@ -109,9 +110,17 @@ Task<void> SlicePublisher::reconcile() {
       continue;
     }
     own_change_ = own_change_ || own_change;
-    co_await clock_.sleep_for(retry_.next());
+    co_await wait_to_retry();
     schedule_now();
   }
+}
+
+Task<void> SlicePublisher::wait_to_retry() {
+  const bool list_first = !mirror_.listed();
+  Duration pause = retry_.next(cluster_);
+  if (cluster_.is_away() && !list_first) pause = std::min<Duration>(pause, kPauseWhileAway);
+  const Duration spread = list_first ? kSpreadOfLists : kSpreadOfWrites;
+  co_await cluster_.wait_to_retry(clock_, clock_.now() + pause, spread);
 }
 
 Task<void> SlicePublisher::wait_for_end_of_burst() {
@@ -139,15 +148,14 @@ Task<Status> SlicePublisher::reconcile_once() {
     postpone_correction();
     co_return Status{};
   }
-  if (own_change) {
-    publications_.take(clock_.now());
-    changes_ = 0;
-  }
+  if (own_change) changes_ = 0;
   for (auto& [name, next] : plans) {
     const Status done = co_await execute(name, std::move(next));
     if (!done) co_return within(done.error(), "pool '{}' of driver '{}'", name, options_.driver);
   }
-  if (!own_change) {
+  if (own_change) {
+    publications_.take(clock_.now());
+  } else {
     ++status_.corrections;
     corrections_.note_correction(clock_.now());
   }

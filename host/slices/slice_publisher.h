@@ -13,11 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "host/core/backoff.h"
 #include "host/core/clock.h"
 #include "host/core/rate_limit.h"
 #include "host/core/wakeup.h"
-#include "host/model/cluster.h"
+#include "host/model/cluster_backoff.h"
 #include "host/slices/correction_pace.h"
 #include "host/slices/pool_neighbours.h"
 #include "host/slices/slice_mirror.h"
@@ -68,6 +67,7 @@ class SlicePublisher {
  private:
   Task<void> reconcile();
   Task<Status> reconcile_once();
+  Task<void> wait_to_retry();
   Task<void> wait_for_end_of_burst();
   Task<Status> list_if_needed();
   std::map<std::string, SlicePlan> plan();
@@ -105,7 +105,7 @@ class SlicePublisher {
   CorrectionPace corrections_;
   RateLimit publications_;     // limits publications of own changes
   std::uint64_t changes_ = 0;  // changes of the wanted pools since the last publication
-  Backoff retry_;
+  ClusterBackoff retry_;
   Wakeup wake_, wiped_wake_, stopped_;
   PublisherStatus status_;
 };

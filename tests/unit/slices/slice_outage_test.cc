@@ -149,5 +149,66 @@ TEST_F(SliceOutageTest, WhileTheServerIsAwayOnlyTheWriteIsRepeated) {
   EXPECT_LE(cluster.calls().size(), 2u) << "the update, and perhaps the watch";
 }
 
+// An outage after which all pauses are long.
+class LongSliceOutageTest : public SliceOutageTest {
+ protected:
+  void publish_in_outage(const std::function<void()>& change) {
+    publish(3);
+    cluster.put_claim(claim);
+    for (const Verb verb : {Verb::kGetNode, Verb::kList, Verb::kCreate, Verb::kUpdate, Verb::kDelete, Verb::kWatch})
+      cluster.fail_next(verb, 100'000, kAway);
+    cluster.end_watches(std::unexpected(kAway));
+    change();
+    pass(5min, 1s);
+    EXPECT_FALSE(publisher.status().in_sync);
+    cluster.forget_failures();
+    cluster.forget_calls();
+  }
+  void read_a_claim() { ASSERT_TRUE(run(cluster.get_claim("ns", "c1", clock.now() + 10s))); }
+  const Claim claim{.ref = {"ns", "c1", "uid-1"}};
+};
+
+TEST_F(LongSliceOutageTest, AnUpdateComesWithinASecond) {
+  publish_in_outage([this] { want(numbered_pool(4)); });
+  EXPECT_TRUE(converges(1100ms, 50ms));
+  expect_published(numbered_pool(4));
+  expect_calls(0, 0, 1);
+}
+
+// The pauses of a server in trouble are long.
+TEST_F(LongSliceOutageTest, AfterTheFirstSuccessAnUpdateThatWasRefusedComesWithinASecond) {
+  publish(3);
+  cluster.put_claim(claim);
+  cluster.fail_next(Verb::kUpdate, 100'000, {Code::kPermissionDenied, "the server cannot read its roles"});
+  want(numbered_pool(4));
+  pass(5min, 1s);
+  cluster.fail_next(Verb::kGetClaim, 1, kAway);
+  EXPECT_FALSE(run(cluster.get_claim("ns", "c1", clock.now() + 10s)));
+  cluster.forget_failures();
+  read_a_claim();
+  EXPECT_TRUE(converges(1100ms, 50ms));
+}
+
+TEST_F(LongSliceOutageTest, AfterTheFirstSuccessAListComesWithin20Seconds) {
+  publish_in_outage([this] { want(numbered_pool(500)); });
+  read_a_claim();
+  EXPECT_TRUE(converges(20100ms, 50ms));
+  expect_published(numbered_pool(500));
+}
+
+TEST_F(LongSliceOutageTest, TheNextFailuresHaveShortPauses) {
+  publish_in_outage([this] { want(numbered_pool(4)); });
+  cluster.fail_next(Verb::kUpdate, 3, {Code::kPermissionDenied, "the server has not read its roles yet"});
+  read_a_claim();
+  EXPECT_TRUE(converges(2s, 10ms));
+}
+
+TEST_F(LongSliceOutageTest, TheWatchReturnsWithin20Seconds) {
+  publish_in_outage([this] { want(numbered_pool(4)); });
+  read_a_claim();
+  pass(20100ms, 50ms);
+  EXPECT_EQ(cluster.watchers(), 1u);
+}
+
 }  // namespace
 }  // namespace cardcage
