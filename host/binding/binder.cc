@@ -7,6 +7,7 @@
 #include "host/claim/conflicts.h"
 #include "host/claim/replaced_devices.h"
 #include "host/core/log.h"
+#include "host/model/retry_pace.h"
 
 namespace cardcage {
 
@@ -73,7 +74,8 @@ Task<void> Binder::follow_once() {
       log_limited(LogLevel::kWarn, "follow claims " + driver_,
                   "cannot follow the ResourceClaims that wait for devices with binding conditions",
                   {{"driver", driver_}, {"error", ended.error().message}});
-    co_await environment_.clock.sleep_for(follow_again_.next());
+    const Instant due = environment_.clock.now() + follow_again_.next(environment_.cluster);
+    co_await environment_.cluster.wait_to_retry(environment_.clock, due, kSpreadOfLists);
   }
 }
 

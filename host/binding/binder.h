@@ -16,10 +16,9 @@
 
 #include "host/claim/claim_preparer.h"
 #include "host/config/config.h"
-#include "host/core/backoff.h"
 #include "host/core/task_group.h"
 #include "host/core/wakeup.h"
-#include "host/model/cluster.h"
+#include "host/model/cluster_backoff.h"
 
 namespace cardcage {
 
@@ -92,7 +91,7 @@ class Binder {
   std::map<std::string, Instant> releasing_;
   // Claims that the cluster does not report although a pod waits for them, with the time to ask again.
   std::map<std::string, Instant> unreported_;
-  Backoff follow_again_;
+  ClusterBackoff follow_again_;
   TaskGroup calls_;
   Wakeup wake_, need_changed_, stopped_;
 };

@@ -1,10 +1,12 @@
 #include "host/claim/claim_statuses.h"
 
 #include <algorithm>
+#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <utility>
 
 #include "host/core/cancellation.h"
 #include "host/core/log.h"
+#include "host/model/retry_pace.h"
 
 namespace cardcage {
 namespace {
@@ -123,6 +125,25 @@ std::optional<std::pair<Instant, ClaimKey>> ClaimStatuses::next() const {
 }
 
 Task<void> ClaimStatuses::run() {
+  using namespace asio::experimental::awaitable_operators;
+  co_await (write_due() || hurry_after_outages());
+}
+
+// Pauses have grown long in an outage.
+Task<void> ClaimStatuses::hurry_after_outages() {
+  while (true) {
+    co_await cluster_.wait_to_retry(clock_, Instant::max(), kSpreadOfWrites);
+    const bool over = co_await cancelled();
+    if (over) co_return;
+    for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
+      if (!entry->second.due || !std::exchange(entry->second.away, false)) continue;
+      set_due(entry, clock_.now());
+    }
+    news_.wake();
+  }
+}
+
+Task<void> ClaimStatuses::write_due() {
   while (!co_await cancelled()) {
     auto first = next();
     if (!first) {
@@ -152,6 +173,7 @@ Task<void> ClaimStatuses::write(ClaimKey claim) {
 void ClaimStatuses::take_result(Entries::iterator entry, const Status& written, bool newest) {
   Entry& claim = entry->second;
   const Code code = written ? Code::kOk : written.error().code;
+  claim.away = code == Code::kUnavailable;
   // The entries of a claim that is gone are gone with it.
   const bool done = written || code == Code::kNotFound || code == Code::kAborted;
   if (written)
@@ -165,7 +187,7 @@ void ClaimStatuses::take_result(Entries::iterator entry, const Status& written, 
     claim.backoff.reset();
     return set_due(entry, newest ? std::nullopt : std::optional(clock_.now()));
   }
-  const Duration pause = claim.backoff.next() * (code == Code::kInvalidArgument ? kInvalidPauses : 1);
+  const Duration pause = claim.backoff.next(cluster_) * (code == Code::kInvalidArgument ? kInvalidPauses : 1);
   set_due(entry, clock_.now() + pause);
 }
 

@@ -11,7 +11,7 @@
 #include "host/core/backoff.h"
 #include "host/core/wakeup.h"
 #include "host/ledger/record.h"
-#include "host/model/cluster.h"
+#include "host/model/cluster_backoff.h"
 #include "host/model/condition.h"
 
 namespace cardcage {
@@ -48,7 +48,8 @@ class ClaimStatuses {
     std::vector<DeviceStatus> wanted;  // empty once it is withdrawn
     bool may_be_stored = false;        // the cluster may have entries of ours
     std::optional<Instant> due;        // the next attempt; nothing once the cluster has the wanted entries
-    Backoff backoff;
+    ClusterBackoff backoff;
+    bool away = false;            // the cluster did not respond to the last attempt
     std::uint64_t withdrawn = 0;  // the place in withdrawn_
   };
   using Entries = std::map<ClaimKey, Entry>;
@@ -65,6 +66,8 @@ class ClaimStatuses {
   DriverState& driver_of(const ClaimKey& claim);
   void set_due(Entries::iterator entry, std::optional<Instant> due);
   std::optional<std::pair<Instant, ClaimKey>> next() const;
+  Task<void> write_due();
+  Task<void> hurry_after_outages();
   Task<void> write(ClaimKey claim);
   void take_result(Entries::iterator entry, const Status& written, bool newest);
   void note(const ClaimKey& claim, const Status& written);

@@ -409,5 +409,17 @@ TEST_F(BinderTest, ABrokenWatchBeginsAnew) {
   EXPECT_EQ(gpus->count<BindCall>(), 1);
 }
 
+TEST_F(BinderTest, AfterALongOutageClaimsAreFollowedSoonAfterTheFirstSuccess) {
+  offer("gpu-0");
+  cluster.fail_next(FakeCluster::Verb::kFollow, 100'000, {Code::kUnavailable, "the API server is away"});
+  cluster.end_following(fail(Code::kUnavailable, "the connection broke"));
+  pass(10min);
+  cluster.forget_failures();
+  cluster.put_claim(waiting_claim("1", "gpu-0"));
+  ASSERT_TRUE(run(cluster.get_claim("team", "claim-1", clock.now() + 10s)));
+  pass(20s);
+  EXPECT_EQ(cluster.followers(), 1u);
+}
+
 }  // namespace
 }  // namespace cardcage

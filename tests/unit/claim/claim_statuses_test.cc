@@ -117,6 +117,23 @@ TEST_F(ClaimStatusesTest, AMissingRightIsNamedWithItsRemedyAndTriedAgainLater) {
 }
 
 // Many claims are prepared and released on the node, without claimStatus of the chart.
+TEST_F(ClaimStatusesTest, AfterALongOutageAllClaimsAreWrittenOnceTheClusterResponds) {
+  fail_writes(100'000, Code::kUnavailable);
+  prepare_one("u1");
+  prepare_one("u2", "gpu-1");
+  let_the_ledger_write();  // before time passes, or its disk seems to hang
+  for (int i = 0; i < 20; ++i) pass(1min);
+  EXPECT_EQ(condition(), "failing");
+  cluster.forget_failures();
+  pass(1s);
+  EXPECT_THAT(stated("u1"), IsEmpty()) << "its pause is long";
+  ASSERT_TRUE(run(cluster.get_claim("team", "claim-u1", clock.now() + 10s)));
+  pass(1s);
+  EXPECT_THAT(stated("u1"), SizeIs(1));
+  EXPECT_THAT(stated("u2"), SizeIs(1));
+  EXPECT_EQ(condition(), "written");
+}
+
 TEST_F(ClaimStatusesTest, WithoutTheRightOneClaimTriesForAllAndNoneIsLeftBehind) {
   fail_writes(100'000, Code::kPermissionDenied, "forbidden");
   const auto record_of = [](int i) {
