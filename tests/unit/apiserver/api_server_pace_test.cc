@@ -85,7 +85,7 @@ TEST_F(ApiServerOutageTest, TheFirstSuccessOfAnyCallEndsThePauseOfAClaim) {
   read_claim_in_outage();
   ASSERT_TRUE(run(api->get_node("n1", clock.now() + 5s)));
   run_until([&] { return claim.has_value(); });
-  EXPECT_TRUE(*claim);
+  EXPECT_TRUE(claim && *claim);
 }
 
 TEST_F(ApiServerOutageTest, CallsTryAgainEachSecondAndListsDoNot) {
@@ -95,7 +95,7 @@ TEST_F(ApiServerOutageTest, CallsTryAgainEachSecondAndListsDoNot) {
   read_claim_in_outage();
   clock.advance(1s);
   run_until([&] { return claim.has_value(); });
-  EXPECT_TRUE(*claim);
+  EXPECT_TRUE(claim && *claim);
 
   server.go_down();
   std::optional<Result<std::vector<PublishedPool>>> pools;
@@ -114,7 +114,7 @@ TEST_F(ApiServerOutageTest, SoDoesAWatchThatBegins) {
   std::string version = "100";
   spawn(core, watch_for_good(*api, version));
   run_until([&] { return claim.has_value(); });
-  EXPECT_TRUE(*claim);
+  EXPECT_TRUE(claim && *claim);
 }
 
 TEST_F(ApiServerOutageTest, ASuccessLeavesThePausesOfAServerInTroubleAlone) {

@@ -414,6 +414,9 @@ TEST_F(BinderTest, AfterALongOutageClaimsAreFollowedSoonAfterTheFirstSuccess) {
   cluster.fail_next(FakeCluster::Verb::kFollow, 100'000, {Code::kUnavailable, "the API server is away"});
   cluster.end_following(fail(Code::kUnavailable, "the connection broke"));
   pass(10min);
+  const auto attempts = [&] { return cluster.count(FakeCluster::Verb::kFollow); };
+  const std::size_t before = attempts();
+  for (int i = 0; i < 200 && attempts() == before; ++i) pass(500ms);  // the next one is 30 s away, or more
   cluster.forget_failures();
   cluster.put_claim(waiting_claim("1", "gpu-0"));
   ASSERT_TRUE(run(cluster.get_claim("team", "claim-1", clock.now() + 10s)));
