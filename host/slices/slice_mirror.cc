@@ -22,7 +22,7 @@ SliceMirror::SliceMirror(asio::io_context& core, Clock& clock, Cluster& cluster,
       cluster_(cluster),
       options_(std::move(options)),
       listener_(std::move(listener)),
-      retry_(100ms, 30s, options_.jitter_seed),
+      retry_(100ms, kSpreadOfLists, options_.jitter_seed),
       listed_wake_(core),
       invalidated_wake_(core) {}
 
