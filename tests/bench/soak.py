@@ -10,7 +10,6 @@ import itertools
 import json
 import os
 import random
-import shutil
 import statistics
 import subprocess
 import sys
@@ -51,7 +50,7 @@ class Daemon:
     def __init__(self):
         self.build = build_folder()
         self.version = 0
-        shutil.copy(self.build / "lib/cardcage/modules/libcardcage_mock.so", MODULE)
+        self.replace_module()
         SCRIPT.touch()
         self.configure()
         self.program = Program(str(self.build / "bin/cardcage"), "--config", str(CONFIG)).start()
@@ -86,12 +85,12 @@ metrics_lanes = {2 + self.version // 3 % 2}
 api = "dra"
 driver = "{DRIVER}"
 """
-        _replace(CONFIG, text)
+        _replace(CONFIG, text.encode())
 
     def replace_module(self) -> None:
-        fresh = MODULE.with_suffix(".new")
-        shutil.copy(self.build / "lib/cardcage/modules/libcardcage_mock.so", fresh)
-        fresh.rename(MODULE)
+        """Installs a file with another hash each time. No program reads the bytes at its end."""
+        original = (self.build / "lib/cardcage/modules/libcardcage_mock.so").read_bytes()
+        _replace(MODULE, original + str(time.monotonic_ns()).encode())
 
     def cagectl(self, *arguments: str) -> subprocess.CompletedProcess:
         return subprocess.run([self.build / "bin/cagectl", "--socket", SOCKET, *arguments], capture_output=True, text=True, timeout=120)
@@ -115,9 +114,9 @@ driver = "{DRIVER}"
         return found
 
 
-def _replace(path: Path, text: str) -> None:
+def _replace(path: Path, content: bytes) -> None:
     fresh = path.with_suffix(".new")
-    fresh.write_text(text)
+    fresh.write_bytes(content)
     fresh.rename(path)
 
 
@@ -211,7 +210,7 @@ class Faults(threading.Thread):
             state = self.random.choice(["ok", "bad Storm a fault", "degraded Storm a weakness"])
             lines.append(f"{i * 4}ms health {device} {state.replace(' Storm', f' cause={cause} Storm', 1) if ' ' in state else f'ok cause={cause}'}")
         lines += [f"2100ms health gpu-{device} ok cause={cause}" for device in range(DEVICES) for cause in CAUSES]
-        _replace(SCRIPT, "\n".join(lines) + "\n")
+        _replace(SCRIPT, ("\n".join(lines) + "\n").encode())
 
     def _slices_deleted(self) -> None:
         for found in self.cluster.api.slices(DRIVER):
