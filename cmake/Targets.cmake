@@ -86,7 +86,9 @@ function(cardcage_test name)
   gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${given_TIMEOUT})
 endfunction()
 
-# cardcage_proto(NAME [GRPC] FILES...) generates code from files below proto/, included as "<path>.pb.h".
+# cardcage_proto(NAME [GRPC] FILES...) generates code from files below proto/, included as "<path>.pb.h". The target
+# `generated` makes all such files, and compiles none.
+add_custom_target(generated)
 function(cardcage_proto name)
   cmake_parse_arguments(arg "GRPC" "" "FILES" ${ARGN})
   set(outputs "")
@@ -104,7 +106,10 @@ function(cardcage_proto name)
       DEPENDS ${PROJECT_SOURCE_DIR}/proto/${file} VERBATIM)
     list(APPEND outputs ${produced})
   endforeach()
+  add_custom_target(${name}_files DEPENDS ${outputs})
+  add_dependencies(generated ${name}_files)
   add_library(${name} STATIC ${outputs})
+  add_dependencies(${name} ${name}_files)
   set(messages ${outputs})
   # gRPC's generated files include the same large headers, so they are compiled as one unit. Protobuf's generated files
   # cannot be compiled as one unit.
