@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <future>
 
 #include "tests/fakes/core_fixture.h"
@@ -24,16 +25,23 @@ TEST_F(DetachedTest, ReturnsTheResultOfTheThread) {
   EXPECT_TRUE(*apart);
 }
 
+// Sets the flag when its thread ends. A promise can do that, too, but in a way that the thread sanitizer does not see.
+struct EndOfThread {
+  std::atomic<bool>& ended;
+  ~EndOfThread() { ended = true; }
+};
+
 TEST_F(DetachedTest, LeavesAThreadBehindThatDoesNotEnd) {
-  std::promise<void> go_on, ended;
+  std::promise<void> go_on;
+  std::atomic<bool> ended = false;
   std::function<int()> work = [blocked = go_on.get_future().share(), &ended] {
     blocked.wait();
-    ended.set_value_at_thread_exit();
+    thread_local EndOfThread end{ended};
     return 1;
   };
   EXPECT_FALSE(run(run_detached(core, clock, std::move(work), clock.now() + 10ms), 30s));
   go_on.set_value();
-  EXPECT_EQ(ended.get_future().wait_for(30s), std::future_status::ready);
+  EXPECT_TRUE(runs_until([&] { return ended.load(); }));
   settle();
 }
 
