@@ -118,5 +118,7 @@ function(cardcage_proto name)
   set_target_properties(${name} PROPERTIES UNITY_BUILD ON)
   target_include_directories(${name} SYSTEM PUBLIC ${CMAKE_BINARY_DIR}/gen)
   target_link_libraries(${name} PUBLIC $<IF:$<BOOL:${arg_GRPC}>,cardcage_grpc,cardcage_protobuf>)
-  cardcage_use_precompiled(${name} cardcage_precompiled)
+  if(arg_GRPC)  # the header initializes objects of Asio, which small programs with the other messages do not link
+    cardcage_use_precompiled(${name} cardcage_precompiled)
+  endif()
 endfunction()

@@ -6,6 +6,7 @@ The daemon itself is not restarted, since a restart would hide what it leaks. `c
 """
 
 import argparse
+import csv
 import itertools
 import json
 import os
@@ -27,7 +28,7 @@ from api import RESOURCES, Api  # noqa: E402
 from cluster import Cluster  # noqa: E402
 from daemon import build_folder  # noqa: E402
 from node import KUBELET_ROOT, NODE  # noqa: E402
-from programs import Program  # noqa: E402
+from programs import LOGS, Program  # noqa: E402
 from waiting import until  # noqa: E402
 
 DRIVER = "gpu.mock.cardcage.dev"
@@ -80,7 +81,7 @@ script_file = "{SCRIPT}"
 mount_dir = "{WORK}/hardware"
 journal = true
 prepare_delay = "{self.version % 2}ms"
-metrics_lanes = {2 + self.version // 3 % 2}
+gpu_memory_gib = {32 + self.version // 3 % 2}
 [[module.serve]]
 api = "dra"
 driver = "{DRIVER}"
@@ -322,6 +323,10 @@ def soak(cluster: Cluster, seconds: float, seed: int) -> int:
         daemon.program.stop()
     print(f"soak: {claims} claims in {seconds / 60:g} min ({claims * 60 / seconds:.0f}/min), {sum(each.retried for each in callers)} calls tried again; "
           f"{', '.join(f'{count} {name}' for name, count in sorted(faults.count.items()))}")
+    with (LOGS / "soak.csv").open("w") as table:
+        rows = csv.DictWriter(table, ["seconds", *samples[0]], restval=0)
+        rows.writeheader()
+        rows.writerows({"seconds": round(moment), **row} for moment, row in zip(times, samples))
     growing = judge(times, samples)
     failures = [failure for each in (faults, *callers) for failure in each.failures]
     for failure in failures[:20]:
