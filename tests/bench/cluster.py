@@ -16,7 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/cluster"))
 
 from account import KUBECONFIG, NAMESPACE, WORK, create_account  # noqa: E402
-from api import RESOURCES, Api  # noqa: E402
+from api import Api  # noqa: E402
+from claims import allocated_claim  # noqa: E402
 from cluster import Cluster  # noqa: E402
 from daemon import build_folder  # noqa: E402
 from node import KUBELET_ROOT, NODE  # noqa: E402
@@ -54,16 +55,9 @@ class Side:
 def create_claims(api: Api, driver: str, count: int) -> list[str]:
     """Creates claims, each allocated to a device of its own. Returns the lines that cluster_bench reads."""
     lines = []
-    folder = f"{RESOURCES}/namespaces/{NAMESPACE}/resourceclaims"
     for i in range(count):
         name = f"{driver.replace('.', '-')}-{i}"
-        claim = api.create(folder, {"metadata": {"name": name}, "spec": {"devices": {"requests": [
-            {"name": "gpu", "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}}]}}})
-        result = {"request": "gpu", "driver": driver, "pool": NODE, "device": f"gpu-{i}"}
-        claim["status"] = {"allocation": {"devices": {"results": [result]}},
-                           "reservedFor": [{"resource": "pods", "name": name, "uid": f"pod-of-{name}"}]}
-        status, body = api.request("PUT", f"{folder}/{name}/status", claim)
-        assert status == 200, f"allocation of {name}: {status} {body.decode(errors='replace')}"
+        claim = allocated_claim(api, name, driver, f"gpu-{i}")
         lines.append(f"{driver} {NAMESPACE} {name} {claim['metadata']['uid']} pod-of-{name}")
     return lines
 

@@ -23,8 +23,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/cluster"))
 
-from account import KUBECONFIG, NAMESPACE, WORK, create_account  # noqa: E402
+from account import KUBECONFIG, WORK, create_account  # noqa: E402
 from api import RESOURCES, Api  # noqa: E402
+from claims import CLAIMS, allocated_claim  # noqa: E402
 from cluster import Cluster  # noqa: E402
 from daemon import build_folder  # noqa: E402
 from node import KUBELET_ROOT, NODE  # noqa: E402
@@ -40,7 +41,6 @@ STATE, RUN, CDI = KUBELET_ROOT / "cardcage", WORK / "run", Path("/run/cdi/cardca
 MODULE, SCRIPT, CONFIG, SOCKET = WORK / "libmock.so", WORK / "script", WORK / "cardcage.toml", WORK / "admin.sock"
 METRICS = "127.0.0.1:9471"
 CAUSES = ("Ecc", "Link", "Thermal")  # causes that the mock module declares
-CLAIMS = f"{RESOURCES}/namespaces/{NAMESPACE}/resourceclaims"
 
 BLOCKS = 20           # means of equal spans: single samples depend on their neighbours
 STUDENT_T = 2.101     # 95 %, two-sided, for 18 degrees of freedom
@@ -145,7 +145,7 @@ class Claims(threading.Thread):
 
     def _cycle(self, turn: int) -> None:
         name, device = f"claim-{self.number}-{turn}", f"gpu-{self.number + CALLERS * (turn % (DEVICES // CALLERS))}"
-        claim = until(lambda: self._create(name, device), f"claim {name} is created", 120, every=0.5)
+        claim = until(lambda: allocated_claim(self.api, name, DRIVER, device), f"claim {name} is created", 120, every=0.5)
         file = WORK / f"{name}.json"
         file.write_text(json.dumps(claim))
         for command in ("prepare", "unprepare"):
@@ -153,15 +153,6 @@ class Claims(threading.Thread):
         file.unlink()
         until(lambda: self.api.request("DELETE", f"{CLAIMS}/{name}")[0] in (200, 404), f"claim {name} is deleted", 120, every=0.5)
         self.done += 1
-
-    def _create(self, name: str, device: str) -> dict | None:
-        claim = self.api.get(f"{CLAIMS}/{name}") or self.api.create(CLAIMS, {"metadata": {"name": name}, "spec": {"devices": {"requests": [
-            {"name": "gpu", "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}}]}}})
-        result = {"request": "gpu", "driver": DRIVER, "pool": NODE, "device": device}
-        claim["status"] = {"allocation": {"devices": {"results": [result]}},
-                           "reservedFor": [{"resource": "pods", "name": name, "uid": f"pod-of-{name}"}]}
-        status, body = self.api.request("PUT", f"{CLAIMS}/{name}/status", claim)
-        return json.loads(body) if status == 200 else None
 
     def _call(self, command: str, file: Path) -> None:
         end = time.monotonic() + 90
