@@ -202,8 +202,7 @@ TEST_F(LifecycleTest, ARefusedFileIsNotForgottenWhenTheConfigurationIsReadAgain)
   life.configure(ModuleConfig{.name = "fake"});
   EXPECT_EQ(life.detail(),
             "the new file of module 'fake' is not taken over: no driver loaded; the old one stays in use, but after a "
-            "restart "
-            "the module will not start");
+            "restart the module will not start");
   EXPECT_FALSE(life.target().refused());
 }
 
