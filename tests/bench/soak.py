@@ -299,11 +299,15 @@ def soak(cluster: Cluster, seconds: float, seed: int) -> int:
         for caller in callers:
             caller.pause = 60 * CALLERS / CLAIMS_PER_MINUTE
         before, started = sum(each.done for each in callers), time.monotonic()
-        times, samples = [], []
-        while time.monotonic() - started < seconds:
-            time.sleep(min(15, seconds / BLOCKS / 3))
-            samples.append(sample(daemon))
-            times.append(time.monotonic() - started)
+        times, samples = [0.0], [sample(daemon)]
+        with (LOGS / "soak.csv").open("w", buffering=1) as table:
+            rows = csv.DictWriter(table, ["seconds", *samples[0]], restval=0)
+            rows.writeheader()
+            while time.monotonic() - started < seconds:
+                time.sleep(min(15, seconds / BLOCKS / 3))
+                samples.append(sample(daemon))
+                times.append(time.monotonic() - started)
+                rows.writerow({"seconds": round(times[-1]), **samples[-1]})
         claims = sum(each.done for each in callers) - before
         for thread in (faults, *callers):
             thread.stopped.set()
@@ -314,10 +318,6 @@ def soak(cluster: Cluster, seconds: float, seed: int) -> int:
         daemon.program.stop()
     print(f"soak: {claims} claims in {seconds / 60:g} min ({claims * 60 / seconds:.0f}/min), {sum(each.retried for each in callers)} calls tried again; "
           f"{', '.join(f'{count} {name}' for name, count in sorted(faults.count.items()))}")
-    with (LOGS / "soak.csv").open("w") as table:
-        rows = csv.DictWriter(table, ["seconds", *samples[0]], restval=0)
-        rows.writeheader()
-        rows.writerows({"seconds": round(moment), **row} for moment, row in zip(times, samples))
     growing = judge(times, samples)
     failures = [failure for each in (faults, *callers) for failure in each.failures]
     for failure in failures[:20]:
