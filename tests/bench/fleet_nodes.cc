@@ -1,4 +1,4 @@
-// The slice publishers and API sessions of many nodes in one process, for `tools/test bench fleet`.
+// The slice publishers and API sessions of many nodes in one process, for `tools/test fleet`.
 // tests/bench/fleet.py writes commands to its standard input, and reads a line of JSON after each:
 //
 //   start                  every node begins to publish its devices
