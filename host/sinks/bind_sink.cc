@@ -4,24 +4,21 @@
 
 namespace cardcage {
 
-BindSink::BindSink(const std::string& module) : guard_(module, "cage_bind_sink") {
+BindSink::BindSink(const std::string& module) : SinkGuard(module, "cage_bind_sink") {
   table_.struct_size = sizeof table_;
   table_.host_data = this;
-  table_.condition = [](cage_bind_sink* table, std::int32_t allocation, const cage_condition* given) -> cage_status {
-    BindSink& self = *static_cast<BindSink*>(table->host_data);
-    return self.guard_.run([&] { return self.add(allocation, given); });
-  };
+  table_.condition = call<&BindSink::add>;
 }
 
 cage_bind_sink* BindSink::open(std::size_t allocations) {
   collected_.assign(allocations, {});
-  guard_.open();
+  SinkGuard::open();
   return &table_;
 }
 
 Result<BindProgress> BindSink::finish() {
-  guard_.close();
-  if (guard_.refusal()) return std::unexpected(*guard_.refusal());
+  close();
+  if (refusal()) return std::unexpected(*refusal());
   return std::exchange(collected_, {});
 }
 

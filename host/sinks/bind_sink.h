@@ -11,11 +11,9 @@
 namespace cardcage {
 
 // [module thread] between open() and finish(); its C function refuses other threads and other times.
-class BindSink {
+class BindSink : public SinkGuard {
  public:
   explicit BindSink(const std::string& module);
-  BindSink(const BindSink&) = delete;
-  BindSink& operator=(const BindSink&) = delete;
 
   // Opens the sink for a claim of `allocations` devices.
   cage_bind_sink* open(std::size_t allocations);
@@ -25,7 +23,6 @@ class BindSink {
  private:
   Status add(std::int32_t allocation, const cage_condition* given);
 
-  SinkGuard guard_;
   cage_bind_sink table_{};
   BindProgress collected_;
 };

@@ -35,13 +35,10 @@ Result<CatalogueEntry> copy_entry(const cage_catalogue_entry& given) {
 
 }  // namespace
 
-CatalogueSink::CatalogueSink(const std::string& module) : guard_(module, "cage_catalogue_sink") {
+CatalogueSink::CatalogueSink(const std::string& module) : SinkGuard(module, "cage_catalogue_sink") {
   table_.struct_size = sizeof table_;
   table_.host_data = this;
-  table_.entry = [](cage_catalogue_sink* table, const cage_catalogue_entry* entry) -> cage_status {
-    CatalogueSink& self = *static_cast<CatalogueSink*>(table->host_data);
-    return self.guard_.run([&] { return self.add(entry); });
-  };
+  table_.entry = call<&CatalogueSink::add>;
 }
 
 cage_catalogue_sink* CatalogueSink::open() {
@@ -49,12 +46,12 @@ cage_catalogue_sink* CatalogueSink::open() {
   usable_.clear();
   text_ = 0;
   full_ = false;
-  guard_.open();
+  SinkGuard::open();
   return &table_;
 }
 
 Catalogue CatalogueSink::finish() {
-  guard_.close();
+  close();
   usable_.clear();
   return std::exchange(collected_, {});
 }
@@ -65,14 +62,12 @@ Status CatalogueSink::add(const cage_catalogue_entry* given) {
     return std::unexpected(Error{Code::kResourceExhausted, ""});
   }
   const auto adopted = adopt(given, "cage_catalogue_entry");
-  if (!adopted)
-    return leave_out(collected_.left_out, guard_.module(), {"R22", "catalogue entry"}, "?", adopted.error());
+  if (!adopted) return leave_out(collected_.left_out, module(), {"R22", "catalogue entry"}, "?", adopted.error());
   auto entry = copy_entry(*adopted);
   const Status kept = entry ? keep(std::move(*entry)) : std::unexpected(std::move(entry.error()));
   if (kept) return {};
   full_ = kept.error().code == Code::kResourceExhausted;
-  return leave_out(collected_.left_out, guard_.module(), {"R22", "catalogue entry"}, shown_name(adopted->name),
-                   kept.error());
+  return leave_out(collected_.left_out, module(), {"R22", "catalogue entry"}, shown_name(adopted->name), kept.error());
 }
 
 Status CatalogueSink::keep(CatalogueEntry entry) {

@@ -13,22 +13,17 @@
 namespace cardcage {
 
 // [module thread] between open() and finish(); its C function refuses other threads and other times.
-class CatalogueSink {
+class CatalogueSink : public SinkGuard {
  public:
   explicit CatalogueSink(const std::string& module);
-  CatalogueSink(const CatalogueSink&) = delete;
-  CatalogueSink& operator=(const CatalogueSink&) = delete;
 
   cage_catalogue_sink* open();
   Catalogue finish();
-
-  std::uint64_t strangers() const { return guard_.strangers(); }
 
  private:
   Status add(const cage_catalogue_entry* given);
   Status keep(CatalogueEntry entry);
 
-  SinkGuard guard_;
   cage_catalogue_sink table_{};
   Catalogue collected_;
   std::set<std::pair<std::string, std::string>> usable_;  // kinds and names

@@ -62,91 +62,36 @@ Status EditsSink::add_copy(std::int32_t allocation, Result<Copy> copied, std::st
   return {};
 }
 
-EditsSink::EditsSink(const std::string& module, Asks& asks) : asks_(asks), guard_(module, "cage_edits") {
+EditsSink::EditsSink(const std::string& module, Asks& asks) : SinkGuard(module, "cage_edits"), asks_(asks) {
   table_.struct_size = sizeof table_;
   table_.host_data = this;
-  table_.env = [](cage_edits* table, std::int32_t alloc, cage_str key, cage_str value) -> cage_status {
-    EditsSink& self = self_of(table);
-    return self.guard_.run([&] { return self.add_env(alloc, key, value, &Edits::env); });
-  };
-  table_.device_node = [](cage_edits* table, std::int32_t alloc, const cage_device_node* node) -> cage_status {
-    EditsSink& self = self_of(table);
-    return self.guard_.run(
-        [&] { return self.add(alloc, node, "cage_device_node", copy_device_node, &Edits::device_nodes); });
-  };
-  table_.mount = [](cage_edits* table, std::int32_t alloc, const cage_mount* mount) -> cage_status {
-    EditsSink& self = self_of(table);
-    return self.guard_.run([&] { return self.add(alloc, mount, "cage_mount", copy_mount, &Edits::mounts); });
-  };
-  table_.hook = [](cage_edits* table, std::int32_t alloc, const cage_hook* hook) -> cage_status {
-    EditsSink& self = self_of(table);
-    return self.guard_.run([&] { return self.add(alloc, hook, "cage_hook", copy_hook, &Edits::hooks); });
-  };
-  table_.net_device = [](cage_edits* table, std::int32_t alloc, const cage_net_device* device) -> cage_status {
-    EditsSink& self = self_of(table);
-    return self.guard_.run(
-        [&] { return self.add(alloc, device, "cage_net_device", copy_net_device, &Edits::net_devices); });
-  };
-  table_.group = [](cage_edits* table, std::int32_t alloc, std::uint32_t gid) -> cage_status {
-    EditsSink& self = self_of(table);
-    return self.guard_.run([&] { return self.add_group(alloc, gid); });
-  };
-  table_.locked_memory = [](cage_edits* table, std::int32_t alloc, std::uint64_t bytes) -> cage_status {
-    EditsSink& self = self_of(table);
-    return self.guard_.run([&] { return self.add_locked_memory(alloc, bytes); });
-  };
-  table_.ld_path = [](cage_edits* table, std::int32_t alloc, cage_str folder, cage_str newer_than) -> cage_status {
-    EditsSink& self = self_of(table);
-    return self.guard_.run([&] { return self.add_ld_path(alloc, folder, newer_than); });
-  };
-  table_.proc_text = [](cage_edits* table, std::int32_t alloc, cage_str path, cage_str text) -> cage_status {
-    EditsSink& self = self_of(table);
-    return self.guard_.run([&] { return self.add_proc_text(alloc, path, text); });
-  };
-  table_.state = [](cage_edits* table, cage_bytes blob) -> cage_status {
-    EditsSink& self = self_of(table);
-    return self.guard_.run([&] { return self.set_state(blob); });
-  };
-  table_.env_list = [](cage_edits* table, std::int32_t alloc, cage_str key, cage_str value) -> cage_status {
-    EditsSink& self = self_of(table);
-    return self.guard_.run([&] { return self.add_env(alloc, key, value, &Edits::env_lists); });
-  };
+  table_.env = call<&EditsSink::add_env<&Edits::env>>;
+  table_.device_node = call<&EditsSink::add_device_node>;
+  table_.mount = call<&EditsSink::add_mount>;
+  table_.hook = call<&EditsSink::add_hook>;
+  table_.net_device = call<&EditsSink::add_net_device>;
+  table_.group = call<&EditsSink::add_group>;
+  table_.locked_memory = call<&EditsSink::add_locked_memory>;
+  table_.ld_path = call<&EditsSink::add_ld_path>;
+  table_.proc_text = call<&EditsSink::add_proc_text>;
+  table_.state = call<&EditsSink::set_state>;
+  table_.env_list = call<&EditsSink::add_env<&Edits::env_lists>>;
   table_.extension = [](cage_edits* table, const char* id) -> const void* {
-    EditsSink& self = self_of(table);
+    EditsSink& self = *static_cast<EditsSink*>(table->host_data);
     const std::string_view name = id != nullptr ? id : "";
     if (name == CAGE_EDITS_JOURNAL) return &self.journal_;
     if (name == CAGE_EDITS_STATUS) return &self.status_;
     if (name == CAGE_EDITS_METADATA) return &self.metadata_;
     return nullptr;
   };
-  offer_families();
-}
-
-void EditsSink::offer_families() {
   journal_.struct_size = sizeof journal_;
-  journal_.write = [](cage_edits* table, cage_bytes blob) -> cage_status {
-    EditsSink& self = self_of(table);
-    return self.guard_.run([&] { return self.write_journal(blob); });
-  };
+  journal_.write = call<&EditsSink::write_journal>;
   status_.struct_size = sizeof status_;
-  status_.condition = [](cage_edits* table, std::int32_t alloc, const cage_condition* condition) -> cage_status {
-    EditsSink& self = self_of(table);
-    return self.guard_.run([&] { return self.state_condition(alloc, condition); });
-  };
-  status_.data = [](cage_edits* table, std::int32_t alloc, cage_str json) -> cage_status {
-    EditsSink& self = self_of(table);
-    return self.guard_.run([&] { return self.state_data(alloc, json); });
-  };
-  status_.network = [](cage_edits* table, std::int32_t alloc, const cage_network_data* network) -> cage_status {
-    EditsSink& self = self_of(table);
-    return self.guard_.run([&] { return self.state_network(alloc, network); });
-  };
+  status_.condition = call<&EditsSink::state_condition>;
+  status_.data = call<&EditsSink::state_data>;
+  status_.network = call<&EditsSink::state_network>;
   metadata_.struct_size = sizeof metadata_;
-  metadata_.describe = [](cage_edits* table, std::int32_t alloc, const cage_attr* attributes,
-                          std::uint32_t count) -> cage_status {
-    EditsSink& self = self_of(table);
-    return self.guard_.run([&] { return self.describe(alloc, attributes, count); });
-  };
+  metadata_.describe = call<&EditsSink::describe>;
 }
 
 cage_edits* EditsSink::open(std::uint64_t number, std::size_t allocations) {
@@ -154,13 +99,13 @@ cage_edits* EditsSink::open(std::uint64_t number, std::size_t allocations) {
   collected_ = {};
   collected_.allocations.resize(allocations);
   count_ = text_ = 0;
-  guard_.open();
+  SinkGuard::open();
   return &table_;
 }
 
 Result<PreparedEdits> EditsSink::finish() {
-  guard_.close();
-  if (guard_.refusal()) return std::unexpected(*guard_.refusal());
+  close();
+  if (refusal()) return std::unexpected(*refusal());
   return std::move(collected_);
 }
 
@@ -181,7 +126,8 @@ Status EditsSink::charge(std::size_t text) {
   return {};
 }
 
-Status EditsSink::add_env(std::int32_t allocation, cage_str name, cage_str value, std::vector<EnvVar> Edits::* list) {
+template <auto List>
+Status EditsSink::add_env(std::int32_t allocation, cage_str name, cage_str value) {
   const auto edits = edits_of(allocation);
   if (!edits) return std::unexpected(edits.error());
   auto copy = copy_env(name, value);
@@ -190,8 +136,24 @@ Status EditsSink::add_env(std::int32_t allocation, cage_str name, cage_str value
     if (std::ranges::find(*known, copy->name, &EnvVar::name) != known->end())
       return fail(Code::kInvalidArgument, "environment variable '{}' is set twice", copy->name);
   if (auto charged = charge(copy->name.size() + copy->value.size()); !charged) return charged;
-  ((*edits)->*list).push_back(std::move(*copy));
+  ((*edits)->*List).push_back(std::move(*copy));
   return {};
+}
+
+Status EditsSink::add_device_node(std::int32_t allocation, const cage_device_node* given) {
+  return add(allocation, given, "cage_device_node", copy_device_node, &Edits::device_nodes);
+}
+
+Status EditsSink::add_mount(std::int32_t allocation, const cage_mount* given) {
+  return add(allocation, given, "cage_mount", copy_mount, &Edits::mounts);
+}
+
+Status EditsSink::add_hook(std::int32_t allocation, const cage_hook* given) {
+  return add(allocation, given, "cage_hook", copy_hook, &Edits::hooks);
+}
+
+Status EditsSink::add_net_device(std::int32_t allocation, const cage_net_device* given) {
+  return add(allocation, given, "cage_net_device", copy_net_device, &Edits::net_devices);
 }
 
 Status EditsSink::add_group(std::int32_t allocation, std::uint32_t gid) {

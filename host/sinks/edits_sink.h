@@ -19,31 +19,32 @@ constexpr std::size_t kMaxEditsText = 1u << 20;  // bytes per claim
 constexpr std::size_t kMaxState = 64u << 10;     // bytes of the blob, and of the journal
 
 // [module thread] between open() and finish(); its C functions refuse other threads and other times.
-class EditsSink {
+class EditsSink : public SinkGuard {
  public:
   // `asks` outlives the sink.
   EditsSink(const std::string& module, Asks& asks);
-  EditsSink(const EditsSink&) = delete;
-  EditsSink& operator=(const EditsSink&) = delete;
 
   // Opens the sink for a claim of `allocations` devices, prepared by the call `number`.
   cage_edits* open(std::uint64_t number, std::size_t allocations);
   // The collected edits, or the first refusal even if the module ignored it.
   Result<PreparedEdits> finish();
 
-  std::uint64_t strangers() const { return guard_.strangers(); }
-
  private:
   Result<Edits*> edits_of(std::int32_t allocation);
   Status charge(std::size_t text);
-  Status add_env(std::int32_t allocation, cage_str name, cage_str value, std::vector<EnvVar> Edits::* list);
+  // `List` is the member of Edits that gets the variable.
+  template <auto List>
+  Status add_env(std::int32_t allocation, cage_str name, cage_str value);
+  Status add_device_node(std::int32_t allocation, const cage_device_node* given);
+  Status add_mount(std::int32_t allocation, const cage_mount* given);
+  Status add_hook(std::int32_t allocation, const cage_hook* given);
+  Status add_net_device(std::int32_t allocation, const cage_net_device* given);
   Status add_group(std::int32_t allocation, std::uint32_t gid);
   Status add_locked_memory(std::int32_t allocation, std::uint64_t bytes);
   Status add_ld_path(std::int32_t allocation, cage_str folder, cage_str newer_than);
   Status add_proc_text(std::int32_t allocation, cage_str path, cage_str text);
   Status set_state(cage_bytes blob);
   Status write_journal(cage_bytes blob);
-  void offer_families();
   Result<DeviceStatement*> statement_of(std::int32_t allocation);
   Status state_condition(std::int32_t allocation, const cage_condition* given);
   Status state_data(std::int32_t allocation, cage_str json);
@@ -55,10 +56,7 @@ class EditsSink {
   template <class Copy>
   Status add_copy(std::int32_t allocation, Result<Copy> copied, std::string_view type, std::vector<Copy> Edits::* list);
 
-  static EditsSink& self_of(const cage_edits* table) { return *static_cast<EditsSink*>(table->host_data); }
-
   Asks& asks_;
-  SinkGuard guard_;
   cage_edits table_{};
   cage_edits_journal journal_{};
   cage_edits_status status_{};

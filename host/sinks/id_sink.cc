@@ -6,27 +6,24 @@
 
 namespace cardcage {
 
-IdSink::IdSink(const std::string& module) : guard_(module, "cage_id_sink") {
+IdSink::IdSink(const std::string& module) : SinkGuard(module, "cage_id_sink") {
   table_.struct_size = sizeof table_;
   table_.host_data = this;
-  table_.id = [](cage_id_sink* table, cage_str id) -> cage_status {
-    IdSink& self = *static_cast<IdSink*>(table->host_data);
-    return self.guard_.run([&] { return self.add(id); });
-  };
+  table_.id = call<&IdSink::add>;
 }
 
 cage_id_sink* IdSink::open(const std::vector<std::string>& available, std::size_t most) {
   free_ = std::unordered_set<std::string_view>(available.begin(), available.end());
   most_ = most;
   chosen_.clear();
-  guard_.open();
+  SinkGuard::open();
   return &table_;
 }
 
 Result<std::vector<std::string>> IdSink::finish() {
-  guard_.close();
+  close();
   free_.clear();
-  if (guard_.refusal()) return std::unexpected(*guard_.refusal());
+  if (refusal()) return std::unexpected(*refusal());
   return std::move(chosen_);
 }
 

@@ -13,23 +13,18 @@
 namespace cardcage {
 
 // [module thread] between open() and finish(); its C function refuses other threads and other times.
-class IdSink {
+class IdSink : public SinkGuard {
  public:
   explicit IdSink(const std::string& module);
-  IdSink(const IdSink&) = delete;
-  IdSink& operator=(const IdSink&) = delete;
 
   // Accepts at most `most` of `available`, each once. Borrows `available` until finish().
   cage_id_sink* open(const std::vector<std::string>& available, std::size_t most);
   // The ids in the module's order, or the first refusal even if the module ignored it.
   Result<std::vector<std::string>> finish();
 
-  std::uint64_t strangers() const { return guard_.strangers(); }
-
  private:
   Status add(cage_str id);
 
-  SinkGuard guard_;
   cage_id_sink table_{};
   std::unordered_set<std::string_view> free_;  // available and not chosen yet
   std::size_t most_ = 0;

@@ -6,23 +6,20 @@
 
 namespace cardcage {
 
-LabelSink::LabelSink(const std::string& module) : guard_(module, "cage_label_sink") {
+LabelSink::LabelSink(const std::string& module) : SinkGuard(module, "cage_label_sink") {
   table_.struct_size = sizeof table_;
   table_.host_data = this;
-  table_.label = [](cage_label_sink* table, cage_str name, cage_str value) -> cage_status {
-    LabelSink& self = *static_cast<LabelSink*>(table->host_data);
-    return self.guard_.run([&] { return self.add(name, value); });
-  };
+  table_.label = call<&LabelSink::add>;
 }
 
 cage_label_sink* LabelSink::open() {
   collected_ = {};
-  guard_.open();
+  SinkGuard::open();
   return &table_;
 }
 
 NodeLabels LabelSink::finish() {
-  guard_.close();
+  close();
   return std::exchange(collected_, {});
 }
 
@@ -31,7 +28,7 @@ Status LabelSink::add(cage_str name, cage_str value) {
   if (kept) return {};
   const auto text = text_of(name, 4096, "name");
   const std::string shown = text ? printable(*text, kQuoted) : std::string("?");
-  return leave_out(collected_.left_out, guard_.module(), {"R17", "node label"}, shown, kept.error());
+  return leave_out(collected_.left_out, module(), {"R17", "node label"}, shown, kept.error());
 }
 
 Status LabelSink::keep(cage_str name, cage_str value) {

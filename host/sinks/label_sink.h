@@ -10,22 +10,17 @@
 namespace cardcage {
 
 // [module thread] between open() and finish(); its C function refuses other threads and other times.
-class LabelSink {
+class LabelSink : public SinkGuard {
  public:
   explicit LabelSink(const std::string& module);
-  LabelSink(const LabelSink&) = delete;
-  LabelSink& operator=(const LabelSink&) = delete;
 
   cage_label_sink* open();
   NodeLabels finish();
-
-  std::uint64_t strangers() const { return guard_.strangers(); }
 
  private:
   Status add(cage_str name, cage_str value);
   Status keep(cage_str name, cage_str value);
 
-  SinkGuard guard_;
   cage_label_sink table_{};
   NodeLabels collected_;
 };

@@ -19,14 +19,10 @@ bool MetricsSink::SameSeries::operator()(const MetricSample* a, const MetricSamp
 }
 
 MetricsSink::MetricsSink(const std::string& module, const std::vector<MetricDeclaration>& declared)
-    : guard_(module, "cage_metrics_sink"), declared_(declared) {
+    : SinkGuard(module, "cage_metrics_sink"), declared_(declared) {
   table_.struct_size = sizeof table_;
   table_.host_data = this;
-  table_.sample = [](cage_metrics_sink* table, std::uint32_t metric, cage_str device_id, const cage_str* label_values,
-                     double value) -> cage_status {
-    MetricsSink& self = *static_cast<MetricsSink*>(table->host_data);
-    return self.guard_.run([&] { return self.add(metric, device_id, label_values, value); });
-  };
+  table_.sample = call<&MetricsSink::add>;
 }
 
 cage_metrics_sink* MetricsSink::open() {
@@ -34,12 +30,12 @@ cage_metrics_sink* MetricsSink::open() {
   collected_ = {};
   text_ = 0;
   full_ = false;
-  guard_.open();
+  SinkGuard::open();
   return &table_;
 }
 
 MetricSamples MetricsSink::finish() {
-  guard_.close();
+  close();
   series_.clear();
   return std::exchange(collected_, {});
 }
@@ -54,7 +50,7 @@ Status MetricsSink::add(std::uint32_t metric, cage_str device_id, const cage_str
   if (kept) return {};
   full_ = kept.error().code == Code::kResourceExhausted;
   const std::string name = metric < declared_.size() ? declared_[metric].name : std::to_string(metric);
-  return leave_out(collected_.left_out, guard_.module(), {"R17", "sample of metric"}, name, kept.error());
+  return leave_out(collected_.left_out, module(), {"R17", "sample of metric"}, name, kept.error());
 }
 
 Result<MetricSample> MetricsSink::copy(std::uint32_t metric, cage_str device_id, const cage_str* label_values,

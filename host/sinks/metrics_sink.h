@@ -14,17 +14,13 @@
 namespace cardcage {
 
 // [module thread] between open() and finish(); its C function refuses other threads and other times.
-class MetricsSink {
+class MetricsSink : public SinkGuard {
  public:
   // `declared` outlives the sink.
   MetricsSink(const std::string& module, const std::vector<MetricDeclaration>& declared);
-  MetricsSink(const MetricsSink&) = delete;
-  MetricsSink& operator=(const MetricsSink&) = delete;
 
   cage_metrics_sink* open();
   MetricSamples finish();
-
-  std::uint64_t strangers() const { return guard_.strangers(); }
 
  private:
   // Two samples belong to one series if they differ in their values alone.
@@ -39,7 +35,6 @@ class MetricsSink {
   Result<MetricSample> copy(std::uint32_t metric, cage_str device_id, const cage_str* label_values, double value) const;
   Status keep(MetricSample sample);
 
-  SinkGuard guard_;
   const std::vector<MetricDeclaration>& declared_;
   cage_metrics_sink table_{};
   MetricSamples collected_;  // with room for all samples: pointers to them stay valid

@@ -15,6 +15,10 @@ namespace cardcage {
 // refusal and does not touch freed memory.
 class SinkGuard {
  public:
+  SinkGuard(const SinkGuard&) = delete;
+  SinkGuard& operator=(const SinkGuard&) = delete;
+
+ protected:
   // `sink` is the name of the C type in messages.
   SinkGuard(std::string module, std::string sink) : module_(std::move(module)), sink_(std::move(sink)) {}
 
@@ -24,30 +28,32 @@ class SinkGuard {
   }
   void close() { owner_.store(std::thread::id()); }
 
-  // [any-thread] Runs `work`, which returns a Status, on the thread of the open call and refuses every other thread.
-  // Keeps the first error of a call.
-  template <class Work>
-  cage_status run(Work work) {
-    if (owner_.load() != std::this_thread::get_id()) return refuse_stranger();
-    const Status done = work();
+  // [any-thread] A function of the C table of a sink, which the table has as its host_data. Calls `Method`, which
+  // returns a Status, on the thread of the open call and refuses every other thread. Keeps the first error of a call.
+  template <auto Method, class Table, class... Args>
+  static cage_status call(Table* table, Args... args) {
+    auto& sink = sink_of(Method, table->host_data);
+    if (sink.owner_.load() != std::this_thread::get_id()) return sink.refuse_stranger();
+    const Status done = (sink.*Method)(args...);
     if (done) return CAGE_OK;
-    if (!refusal_) refusal_ = done.error();
+    if (!sink.refusal_) sink.refusal_ = done.error();
     return static_cast<cage_status>(done.error().code);
   }
 
-  bool is_open() const { return owner_.load() == std::this_thread::get_id(); }
   const std::string& module() const { return module_; }
   const std::optional<Error>& refusal() const { return refusal_; }
-  // The number of refused uses: after the call, or from another thread.
-  std::uint64_t strangers() const { return strangers_.load(); }
 
  private:
+  template <class Sink, class... Args>
+  static Sink& sink_of(Status (Sink::*)(Args...), void* host_data) {
+    return *static_cast<Sink*>(host_data);
+  }
   cage_status refuse_stranger();
 
   std::string module_, sink_;
   std::atomic<std::thread::id> owner_{};
   std::optional<Error> refusal_;
-  std::atomic<std::uint64_t> strangers_{0};
+  std::atomic<std::uint64_t> strangers_{0};  // refused uses: after the call, or from another thread
 };
 
 }  // namespace cardcage

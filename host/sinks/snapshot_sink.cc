@@ -26,43 +26,22 @@ std::string shown_id(cage_str id) {
 }  // namespace
 
 SnapshotSink::SnapshotSink(const std::string& module, const std::vector<CauseDeclaration>& causes, bool can_bind)
-    : guard_(module, "cage_snapshot"), causes_(module, causes), can_bind_(can_bind) {
+    : SinkGuard(module, "cage_snapshot"), causes_(module, causes), can_bind_(can_bind) {
   table_.struct_size = sizeof table_;
   table_.host_data = this;
-  table_.device = [](cage_snapshot* table, const cage_device* device) -> cage_status {
-    SnapshotSink& self = self_of(table);
-    return self.guard_.run([&] { return self.add(device); });
-  };
+  table_.device = call<&SnapshotSink::add>;
   table_.extension = [](cage_snapshot* table, const char* id) -> const void* {
-    return id == nullptr ? nullptr : self_of(table).extension(id);
+    return id == nullptr ? nullptr : static_cast<SnapshotSink*>(table->host_data)->extension(id);
   };
   counters_.struct_size = sizeof counters_;
-  counters_.set = [](cage_snapshot* table, cage_str name, const cage_quantity* counters,
-                     std::uint32_t count) -> cage_status {
-    SnapshotSink& self = self_of(table);
-    return self.guard_.run([&] { return self.add_counter_set(name, counters, count); });
-  };
-  counters_.consumes = [](cage_snapshot* table, cage_str device_id, cage_str set, const cage_quantity* counters,
-                          std::uint32_t count) -> cage_status {
-    SnapshotSink& self = self_of(table);
-    return self.guard_.run([&] { return self.add_use(device_id, set, counters, count); });
-  };
+  counters_.set = call<&SnapshotSink::add_counter_set>;
+  counters_.consumes = call<&SnapshotSink::add_use>;
   policy_.struct_size = sizeof policy_;
-  policy_.set = [](cage_snapshot* table, cage_str device_id, cage_str capacity,
-                   const cage_request_policy* given) -> cage_status {
-    SnapshotSink& self = self_of(table);
-    return self.guard_.run([&] { return self.add_policy(device_id, capacity, given); });
-  };
+  policy_.set = call<&SnapshotSink::add_policy>;
   binding_.struct_size = sizeof binding_;
-  binding_.set = [](cage_snapshot* table, cage_str device_id, const cage_binding* given) -> cage_status {
-    SnapshotSink& self = self_of(table);
-    return self.guard_.run([&] { return self.set_binding(device_id, given); });
-  };
+  binding_.set = call<&SnapshotSink::set_binding>;
   not_offered_.struct_size = sizeof not_offered_;
-  not_offered_.add = [](cage_snapshot* table, cage_str name, cage_str reason) -> cage_status {
-    SnapshotSink& self = self_of(table);
-    return self.guard_.run([&] { return self.add_not_offered(name, reason); });
-  };
+  not_offered_.add = call<&SnapshotSink::add_not_offered>;
 }
 
 const void* SnapshotSink::extension(std::string_view id) const {
@@ -75,12 +54,12 @@ const void* SnapshotSink::extension(std::string_view id) const {
 
 cage_snapshot* SnapshotSink::open() {
   abandon();
-  guard_.open();
+  SinkGuard::open();
   return &table_;
 }
 
 void SnapshotSink::abandon() {
-  guard_.close();
+  close();
   devices_.clear();
   names_.clear();
   counter_sets_.clear();
@@ -96,11 +75,11 @@ void SnapshotSink::abandon() {
 void SnapshotSink::leave_out(const std::string& device_id, const std::string& why) {
   if (left_out_.size() < kMaxLeftOut) left_out_.try_emplace(device_id, why);
   if (left_out_.contains(device_id))
-    log_limited(LogLevel::kError, guard_.module() + "/device/" + device_id, "device is left out: " + why,
-                {{"module", guard_.module()}, {"device", device_id}, {"rule", "R6"}});
+    log_limited(LogLevel::kError, module() + "/device/" + device_id, "device is left out: " + why,
+                {{"module", module()}, {"device", device_id}, {"rule", "R6"}});
   else  // a module may list any number
-    log_limited(LogLevel::kError, guard_.module() + "/devices", "more devices are left out",
-                {{"module", guard_.module()}, {"rule", "R6"}});
+    log_limited(LogLevel::kError, module() + "/devices", "more devices are left out",
+                {{"module", module()}, {"rule", "R6"}});
 }
 
 void SnapshotSink::spoil(const std::string& device_id, const std::string& why) {
@@ -138,8 +117,8 @@ Status SnapshotSink::add(const cage_device* given) {
 
 Status SnapshotSink::add_counter_set(cage_str name, const cage_quantity* counters, std::uint32_t count) {
   const auto refuse = [&](const Error& error) -> Status {
-    log_limited(LogLevel::kError, guard_.module() + "/counters", "counter set is left out: " + error.message,
-                {{"module", guard_.module()}, {"set", shown_id(name)}, {"rule", "R6"}});
+    log_limited(LogLevel::kError, module() + "/counters", "counter set is left out: " + error.message,
+                {{"module", module()}, {"set", shown_id(name)}, {"rule", "R6"}});
     return std::unexpected(error);
   };
   auto set = ruled_text(name, is_dns_label, "counter set name", kLabel);
@@ -273,7 +252,7 @@ void SnapshotSink::resolve_bindings() {
 }
 
 Snapshot SnapshotSink::finish() {
-  guard_.close();
+  close();
   resolve_uses();
   resolve_policies();
   resolve_bindings();

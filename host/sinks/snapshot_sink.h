@@ -20,13 +20,11 @@ constexpr std::size_t kMaxCounterUses = 2;  // sets that one device may consume 
 constexpr std::size_t kMaxSnapshotText = 32u << 20;
 
 // [module thread] between open() and finish(); its C functions refuse other threads and other times.
-class SnapshotSink {
+class SnapshotSink : public SinkGuard {
  public:
   // `causes` are those that the module declares; `can_bind` says that it has cage.bind.
   explicit SnapshotSink(const std::string& module, const std::vector<CauseDeclaration>& causes = {},
                         bool can_bind = false);
-  SnapshotSink(const SnapshotSink&) = delete;
-  SnapshotSink& operator=(const SnapshotSink&) = delete;
 
   cage_snapshot* open();
   // The snapshot so far, sorted, with names. Devices whose counters, policies or bindings do not fit are left
@@ -34,8 +32,6 @@ class SnapshotSink {
   Snapshot finish();
   // Drops the collected devices.
   void abandon();
-
-  std::uint64_t strangers() const { return guard_.strangers(); }
 
  private:
   Status add(const cage_device* given);
@@ -51,9 +47,6 @@ class SnapshotSink {
   void spoil(const std::string& device_id, const std::string& why);
   const void* extension(std::string_view id) const;
 
-  static SnapshotSink& self_of(const cage_snapshot* table) { return *static_cast<SnapshotSink*>(table->host_data); }
-
-  SinkGuard guard_;
   const StatedCauses causes_;
   const bool can_bind_;
   cage_snapshot table_{};
