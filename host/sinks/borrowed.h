@@ -117,4 +117,16 @@ Result<std::string> ruled_text(cage_str given, Rule rule, std::string_view what,
   return std::string(*text);
 }
 
+// Returns a rule that accepts the empty text, too.
+template <class Rule>
+auto or_empty(Rule rule) {
+  return [rule](std::string_view text) { return text.empty() || rule(text); };
+}
+
+// Returns the name of a thing for an error that refuses it; the name may break rules, too.
+inline std::string shown_name(cage_str name) {
+  const auto text = text_of(name, 4096, "name");
+  return text ? printable(*text, kQuoted) : std::string("?");
+}
+
 }  // namespace cardcage

@@ -8,11 +8,6 @@
 namespace cardcage {
 namespace {
 
-std::string shown_name(cage_str name) {
-  const auto text = text_of(name, 4096, "name");
-  return text ? printable(*text, kQuoted) : std::string("?");
-}
-
 Result<CatalogueEntry> copy_entry(const cage_catalogue_entry& given) {
   CatalogueEntry entry;
   if (const std::uint32_t unknown = given.flags & ~static_cast<std::uint32_t>(CAGE_CATALOGUE_REFUSED); unknown != 0)

@@ -107,21 +107,18 @@ Status copy_numa_nodes(const cage_device& given, Device& device) {
 }
 
 Status copy_texts(const cage_device& given, Device& device) {
-  const auto optional_id = [](std::string_view text) { return text.empty() || is_device_id(text); };
-  const auto optional_label = [](std::string_view text) { return text.empty() || is_dns_label(text); };
-  const auto optional_address = [](std::string_view text) { return text.empty() || is_pci_bus_id(text); };
   auto id = ruled_text(given.id, is_device_id, "id", "1 to 253 printable ASCII characters without spaces");
   if (!id) return std::unexpected(id.error());
   auto kind = ruled_text(given.kind, is_dns_label, "kind", "a word of lower-case letters, digits and '-'");
   if (!kind) return std::unexpected(kind.error());
-  auto parent = ruled_text(given.parent_id, optional_id, "parent_id", "a device id");
+  auto parent = ruled_text(given.parent_id, or_empty(is_device_id), "parent_id", "a device id");
   if (!parent) return std::unexpected(parent.error());
   if (*parent == *id) return fail(Code::kInvalidArgument, "it is its own parent: leave parent_id empty");
-  auto address = ruled_text(given.pci_bus_id, optional_address, "pci_bus_id",
+  auto address = ruled_text(given.pci_bus_id, or_empty(is_pci_bus_id), "pci_bus_id",
                             "an address like 0000:3b:00.0 with four to eight digits of domain, in lower case");
   if (!address) return std::unexpected(address.error());
-  auto name =
-      ruled_text(given.name, optional_label, "name", "a DNS label: lower-case letters, digits and '-', at most 63");
+  auto name = ruled_text(given.name, or_empty(is_dns_label), "name",
+                         "a DNS label: lower-case letters, digits and '-', at most 63");
   if (!name) return std::unexpected(name.error());
   device.id = std::move(*id);
   device.name = std::move(*name);
@@ -240,9 +237,8 @@ Result<Binding> copy_binding(const cage_binding& given) {
 }
 
 Result<std::pair<std::string, Health>> copy_health(const cage_health& given) {
-  const auto optional_id = [](std::string_view text) { return text.empty() || is_device_id(text); };
   const auto optional_word = [](std::string_view text) { return text.empty() || is_camel_case(text, 64); };
-  auto id = ruled_text(given.device_id, optional_id, "health.device_id", "a device id");
+  auto id = ruled_text(given.device_id, or_empty(is_device_id), "health.device_id", "a device id");
   if (!id) return std::unexpected(id.error());
   auto reason = ruled_text(given.reason, optional_word, "health.reason",
                            "a CamelCase word of at most 64 letters and digits, such as XidError");

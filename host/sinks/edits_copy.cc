@@ -16,10 +16,6 @@ constexpr std::string_view kPath = "an absolute path without '.', '..', '//' or 
 constexpr std::array<std::string_view, 6> kHookNames = {"prestart",       "createRuntime", "createContainer",
                                                         "startContainer", "poststart",     "poststop"};
 
-template <class Rule>
-auto optional(Rule rule) {
-  return [rule](std::string_view text) { return text.empty() || rule(text); };
-}
 bool is_permissions(std::string_view text) {
   return text.find_first_not_of("rwm") == std::string_view::npos &&
          std::ranges::all_of(std::string_view("rwm"), [&](char c) { return std::ranges::count(text, c) <= 1; });
@@ -95,8 +91,8 @@ Result<DeviceNode> copy_device_node(const cage_device_node& given) {
   if (auto path = store(copy.path, given.path, is_clean_path, "device node path", kPath); !path)
     return std::unexpected(path.error());
   const auto checked = all_of(
-      [&] { return store(copy.host_path, given.host_path, optional(is_clean_path), "host_path", kPath); },
-      [&] { return store(copy.type, given.type, optional(is_node_type), "type", "'c', 'b', 'p', 'u' or empty"); },
+      [&] { return store(copy.host_path, given.host_path, or_empty(is_clean_path), "host_path", kPath); },
+      [&] { return store(copy.type, given.type, or_empty(is_node_type), "type", "'c', 'b', 'p', 'u' or empty"); },
       [&] { return store(copy.permissions, given.permissions, is_permissions, "permissions", "of 'r', 'w', 'm'"); },
       [&] { return copy_number(given.major, 4095, "major", copy.major); },
       [&] { return copy_number(given.minor, 1'048'575, "minor", copy.minor); },
@@ -117,7 +113,7 @@ Result<Mount> copy_mount(const cage_mount& given) {
   if (auto path = store(copy.container_path, given.container_path, is_clean_path, "mount container_path", kPath); !path)
     return std::unexpected(path.error());
   const auto checked = all_of([&] { return store(copy.host_path, given.host_path, is_clean_path, "host_path", kPath); },
-                              [&] { return store(copy.type, given.type, optional(is_word), "type", "one word"); },
+                              [&] { return store(copy.type, given.type, or_empty(is_word), "type", "one word"); },
                               [&] {
                                 return copy_texts(given.options, given.option_count, kMaxOptions, is_word, "option",
                                                   "one word", copy.options);

@@ -26,9 +26,7 @@ NodeLabels LabelSink::finish() {
 Status LabelSink::add(cage_str name, cage_str value) {
   const Status kept = keep(name, value);
   if (kept) return {};
-  const auto text = text_of(name, 4096, "name");
-  const std::string shown = text ? printable(*text, kQuoted) : std::string("?");
-  return leave_out(collected_.left_out, module(), {"R17", "node label"}, shown, kept.error());
+  return leave_out(collected_.left_out, module(), {"R17", "node label"}, shown_name(name), kept.error());
 }
 
 Status LabelSink::keep(cage_str name, cage_str value) {

@@ -18,11 +18,6 @@ std::size_t size_of(const Device& device) {
          device.capacity.size() * sizeof(Quantity);
 }
 
-std::string shown_id(cage_str id) {
-  const auto text = text_of(id, 4096, "id");
-  return text ? printable(*text, kQuoted) : std::string("?");
-}
-
 }  // namespace
 
 SnapshotSink::SnapshotSink(const std::string& module, const std::vector<CauseDeclaration>& causes, bool can_bind)
@@ -94,7 +89,7 @@ Status SnapshotSink::add(const cage_device* given) {
     return std::unexpected(adopted.error());
   }
   const auto refuse = [&](const Error& error) -> Status {
-    leave_out(shown_id(adopted->id), error.message);
+    leave_out(shown_name(adopted->id), error.message);
     return std::unexpected(error);
   };
   auto device = copy_device(*adopted);
@@ -118,7 +113,7 @@ Status SnapshotSink::add(const cage_device* given) {
 Status SnapshotSink::add_counter_set(cage_str name, const cage_quantity* counters, std::uint32_t count) {
   const auto refuse = [&](const Error& error) -> Status {
     log_limited(LogLevel::kError, module() + "/counters", "counter set is left out: " + error.message,
-                {{"module", module()}, {"set", shown_id(name)}, {"rule", "R6"}});
+                {{"module", module()}, {"set", shown_name(name)}, {"rule", "R6"}});
     return std::unexpected(error);
   };
   auto set = ruled_text(name, is_dns_label, "counter set name", kLabel);
