@@ -23,6 +23,10 @@ inline Outcome passed(std::string evidence) { return {Verdict::kPass, std::move(
 inline Outcome broken(std::string evidence) { return {Verdict::kFail, std::move(evidence)}; }
 inline Outcome broken(const Error& error) { return {Verdict::kFail, error.message}; }
 inline Outcome skipped(std::string reason) { return {Verdict::kSkipped, std::move(reason)}; }
+template <class T>
+Outcome outcome_of(const Result<T>& done) {
+  return done ? passed("") : broken(done.error());
+}
 
 // The texts come from the Rule.
 struct Finding {

@@ -19,8 +19,6 @@ Task<Result<ModuleClaim>> prepared_claim(Trial& trial) {
   co_return claim;
 }
 
-Outcome outcome_of(const Status& done) { return done ? passed("") : broken(done.error()); }
-
 Outcome compare(const PreparedEdits& before, const Result<PreparedEdits>& after) {
   if (!after) return broken(after.error());
   std::string changes = edit_changes(before, *after);

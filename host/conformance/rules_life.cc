@@ -5,8 +5,7 @@ namespace cardcage::rules {
 
 Task<Outcome> starts(Trial& trial) {
   const Status started = co_await trial.start();
-  if (!started) co_return broken(started.error());
-  co_return passed("");
+  co_return outcome_of(started);
 }
 
 Task<Outcome> stops_at_once(Trial& trial) {
@@ -14,8 +13,7 @@ Task<Outcome> stops_at_once(Trial& trial) {
   const Status started = co_await trial.start();
   if (!started) co_return broken(started.error());
   const Status stopped = co_await trial.stop();
-  if (!stopped) co_return broken(stopped.error());
-  co_return passed("");
+  co_return outcome_of(stopped);
 }
 
 // Restarts as after a failure of a module that runs inside the daemon.
@@ -23,8 +21,7 @@ Task<Outcome> starts_again(Trial& trial) {
   const Status started = co_await trial.restart_in_place();
   if (!started) co_return broken(started.error());
   const auto snapshot = co_await trial.call<DiscoverCall>();
-  if (!snapshot) co_return broken(snapshot.error());
-  co_return passed("");
+  co_return outcome_of(snapshot);
 }
 
 // Starts a second instance as after a change of an option: the new instance takes over from the running one.
@@ -39,8 +36,7 @@ Task<Outcome> starts_beside_another(Trial& trial) {
 // A whole life, which the other rules of the process need [R9].
 Task<Outcome> lives(Trial& trial) {
   const auto life = co_await trial.life();
-  if (!life) co_return broken(life.error());
-  co_return passed("");
+  co_return outcome_of(life);
 }
 
 }  // namespace cardcage::rules

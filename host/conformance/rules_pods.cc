@@ -59,8 +59,7 @@ Task<Outcome> attaches_again(Trial& trial) {
   const Status shared = co_await trial.call<AttachCall>(visit->claim, *other);
   const Status detached = co_await trial.call<DetachCall>(visit->claim, visit->pod);
   if (shared && visit->moves) co_return broken("attach succeeds for another pod, too");
-  if (!detached) co_return broken(detached.error());
-  co_return passed("");
+  co_return outcome_of(detached);
 }
 
 Task<Outcome> detaches_after_a_crash(Trial& trial) {
@@ -84,8 +83,7 @@ Task<Outcome> unprepares_without_detach(Trial& trial) {
   const auto visit = co_await attached_claim(trial, pod);
   if (!visit) co_return broken(visit.error());
   const Status released = co_await trial.unprepare(visit->claim);
-  if (!released) co_return broken(released.error());
-  co_return passed("");
+  co_return outcome_of(released);
 }
 
 }  // namespace cardcage::rules

@@ -20,8 +20,7 @@ Task<Outcome> releases_the_hardware(Trial& trial) {
   std::string open = open_hardware(trial.loaded_state(), *state);
   const Status resumed = co_await trial.call<ResumeCall>();
   if (!open.empty()) co_return broken(std::move(open));
-  if (!resumed) co_return broken(resumed.error());
-  co_return passed("");
+  co_return outcome_of(resumed);
 }
 
 Task<Outcome> prepares_nothing_while_quiesced(Trial& trial) {
@@ -37,8 +36,7 @@ Task<Outcome> prepares_nothing_while_quiesced(Trial& trial) {
   if (edits.error().code != Code::kUnavailable)
     co_return broken(fmt::format("prepare returns {}: {}", to_string(edits.error().code), edits.error().message));
   if (!released && released.error().code != Code::kUnavailable) co_return broken(released.error());
-  if (!resumed) co_return broken(resumed.error());
-  co_return passed("");
+  co_return outcome_of(resumed);
 }
 
 Task<Outcome> quiesces_one_device(Trial& trial) {
@@ -61,8 +59,7 @@ Task<Outcome> quiesces_one_device(Trial& trial) {
   const auto again = co_await trial.prepare(*claim);
   if (!again) co_return broken(within(again.error(), "after resume").error());
   const Status released = co_await trial.unprepare(*claim);
-  if (!released) co_return broken(released.error());
-  co_return passed("");
+  co_return outcome_of(released);
 }
 
 Task<Outcome> resumes(Trial& trial) {
