@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <boost/json/serialize.hpp>
 
+#include "host/config/option_lines.h"
 #include "host/config/options.h"
 #include "host/config/params_json.h"
 #include "host/core/nearest.h"
@@ -66,7 +67,7 @@ std::optional<std::string> text_of(const OptionDeclaration& field, const json::v
 
 // Returns an object in a list as lines "NAME=VALUE\n", sorted by name.
 Result<std::string> to_lines(const OptionDeclaration& field, const json::object& given) {
-  std::map<std::string, std::string> lines;
+  OptionLines lines;
   for (const auto& member : given) {
     const std::string name(member.key());
     const std::string where = field.secret ? "a member" : "'" + printable(name, kQuotedParameter) + "'";
@@ -76,13 +77,10 @@ Result<std::string> to_lines(const OptionDeclaration& field, const json::object&
     if (!value.is_string() && !value.is_bool() && !value.is_int64())
       return fail(Code::kInvalidArgument, "has {} under {} of an object, expected a string, an integer or a boolean",
                   type_name(value), where);
-    std::string text = value.is_string() ? std::string(value.as_string()) : json::serialize(value);
-    if (!is_line(text)) return fail(Code::kInvalidArgument, "has more than one line under {} of an object", where);
-    lines[name] = std::move(text);
+    if (!lines.add(name, value.is_string() ? std::string(value.as_string()) : json::serialize(value)))
+      return fail(Code::kInvalidArgument, "has more than one line under {} of an object", where);
   }
-  std::string text;
-  for (const auto& [name, value] : lines) text += name + "=" + value + "\n";
-  return text;
+  return lines.text();
 }
 
 Result<OptionValue> to_list(const OptionDeclaration& field, const json::array& given) {
