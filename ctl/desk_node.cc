@@ -30,12 +30,6 @@ constexpr std::chrono::milliseconds kPoll{100};
 constexpr std::size_t kMaxLog = 1u << 20;
 constexpr const char* kClaimUid = "11111111-2222-3333-4444-555555555555";
 
-std::string toml_list(const auto& items, auto to_toml) {
-  std::vector<std::string> written;
-  for (const auto& item : items) written.push_back(to_toml(item));
-  return fmt::format("[{}]", fmt::join(written, ", "));
-}
-
 struct TomlValue {
   std::string operator()(const std::string& text) const { return toml_string(text); }
   std::string operator()(std::int64_t number) const { return std::to_string(number); }

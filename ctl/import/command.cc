@@ -82,12 +82,6 @@ Status write_new_file(const std::filesystem::path& path, const std::string& text
   return fail_errno(cause, fmt::format("cannot write '{}'", path.native()));
 }
 
-std::unexpected<Error> mistakes(const ConfigErrors& errors) {
-  std::string text = errors.to_string();
-  text.pop_back();  // removes the last newline
-  return fail(Code::kInvalidArgument, "{}", text);
-}
-
 bool needs_attention(Fate fate) { return fate != Fate::kTranslated && fate != Fate::kNotNeeded; }
 
 void report(const ImportRecord& record) {
@@ -117,10 +111,10 @@ Status import_file(Session& session, const Importer& importer, const ImportOptio
   if (!text) return std::unexpected(text.error());
   const std::string name = printable(options.file == "-" ? "stdin" : options.file, PATH_MAX);
   const auto document = read_yaml(*text, name);
-  if (!document) return mistakes({{document.error()}});
+  if (!document) return std::unexpected(ConfigErrors{{document.error()}}.to_error());
   ImportRecord record(name, importer.author);
   const ImportDraft draft = importer.import(*document, options.config, record);
-  if (record.failed()) return mistakes(record.errors());
+  if (record.failed()) return std::unexpected(record.errors().to_error());
   const std::string toml =
       render_toml(fmt::format("Made by 'cagectl import {}' from {}, {}.", importer.name, name, draft.form),
                   draft.tables, record.settings());

@@ -1,7 +1,6 @@
 #include "ctl/import/device_entries.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -13,12 +12,6 @@ namespace {
 
 constexpr std::size_t kMaxEntryName = 40;
 
-std::string toml_list(const std::vector<std::string>& texts) {
-  std::vector<std::string> quoted;
-  std::ranges::transform(texts, std::back_inserter(quoted), [](const std::string& text) { return toml_string(text); });
-  return fmt::format("[{}]", fmt::join(quoted, ", "));
-}
-
 }  // namespace
 
 bool is_pattern(std::string_view path) { return path.find_first_of("*?[") != std::string_view::npos; }
@@ -26,7 +19,7 @@ bool is_pattern(std::string_view path) { return path.find_first_of("*?[") != std
 std::string DeviceEntries::add(DeviceEntry entry, const std::string& from) {
   entry.name = free_name(entry.name);
   std::vector<TomlLine> lines{{fmt::format("name = {}", toml_string(entry.name)), from},
-                              {fmt::format("paths = {}", toml_list(entry.paths)), ""}};
+                              {fmt::format("paths = {}", toml_list(entry.paths, toml_string)), ""}};
   if (entry.together) lines.push_back({"together = true", ""});
   for (std::string& line : entry.more) lines.push_back({std::move(line), ""});
   entries_.push_back({"[[module.options.devices]]", std::move(lines)});
@@ -38,7 +31,7 @@ void DeviceEntries::serve(const std::string& resource, const std::vector<std::st
   std::vector<TomlLine> lines{{"api = \"device-plugin\"", ""},
                               {fmt::format("resource = {}", toml_string(resource)), from}};
   lines.push_back({kinds.size() == 1 ? fmt::format("select = {{ kind = {} }}", toml_string(kinds.front()))
-                                     : fmt::format("select = {{ kind = {} }}", toml_list(kinds)),
+                                     : fmt::format("select = {{ kind = {} }}", toml_list(kinds, toml_string)),
                    ""});
   if (replicas > 1) lines.push_back({fmt::format("replicas = {}", replicas), ""});
   rules_.push_back({"[[module.serve]]", std::move(lines)});
@@ -55,10 +48,7 @@ ImportDraft DeviceEntries::finish(std::string form) {
 
 std::string DeviceEntries::free_name(std::string_view wanted) {
   std::string label;
-  for (const char c : wanted) {
-    const char lower = to_lower(c);
-    label += (lower >= 'a' && lower <= 'z') || is_digit(lower) ? lower : '-';
-  }
+  for (const char c : wanted) label += is_alphanumeric(c) ? to_lower(c) : '-';
   label = label.substr(0, kMaxEntryName - 4);  // room for a number
   const auto first = label.find_first_not_of('-');
   label = first == std::string::npos ? "devices" : label.substr(first, label.find_last_not_of('-') - first + 1);

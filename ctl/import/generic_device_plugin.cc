@@ -94,8 +94,7 @@ class Group {
     }
     std::string id = given->value;
     std::ranges::transform(id, id.begin(), to_lower);
-    const auto is_hexadecimal = [](char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); };
-    if (id.empty() || id.size() > kDigits || !std::ranges::all_of(id, is_hexadecimal)) {
+    if (id.empty() || id.size() > kDigits || !std::ranges::all_of(id, is_lower_hex)) {
       device.record().error(*given, fmt::format("'{}' is not four hexadecimal digits", given->value));
       return "*";
     }

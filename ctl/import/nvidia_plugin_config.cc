@@ -39,6 +39,7 @@ class PluginImport {
   void read_switch(GivenBool& kept, const GivenBool& given);
   void add_options(const PluginRules& rules);
   void read_sharing(SettingMap sharing, PluginRules& rules);
+  void read_enabled(SettingMap& plugin);
   void read_environment(SettingMap& plugin);
   void read_flags(SettingMap& flags);
   void read_plugin_flags(SettingMap& flags);
@@ -128,6 +129,13 @@ void PluginImport::read_imex(SettingMap imex) {
   imex.finish();
 }
 
+void PluginImport::read_enabled(SettingMap& plugin) {
+  if (const GivenBool enabled = plugin.boolean("enabled"); enabled && !enabled->value)
+    record_.say(Fate::kNoCounterpart, *enabled, "a module offers what it finds; remove [[module]] to offer nothing");
+  else if (enabled)
+    record_.say(Fate::kTranslated, *enabled);
+}
+
 void PluginImport::read_values(SettingMap& values) {
   read_flags(values);
   read_plugin_flags(values);
@@ -138,10 +146,7 @@ void PluginImport::read_values(SettingMap& values) {
   values.pass({"nfd"}, "Cardcage installs no Node Feature Discovery; install it for labels of the node");
   values.pass({"resources"}, kOfPods);
   SettingMap plugin = values.map("devicePlugin");
-  if (const GivenBool enabled = plugin.boolean("enabled"); enabled && !enabled->value)
-    record_.say(Fate::kNoCounterpart, *enabled, "a module offers what it finds; remove [[module]] to offer nothing");
-  else if (enabled)
-    record_.say(Fate::kTranslated, *enabled);
+  read_enabled(plugin);
   plugin.pass({"containers", "enableHostNetwork"}, kOfPods);
   plugin.finish();
   pass_pod_settings(values);
@@ -183,10 +188,7 @@ void PluginImport::read_operator(SettingMap& values, SettingMap& plugin) {
   SettingMap gds = values.map("gds"), gdrcopy = values.map("gdrcopy");
   read_switch(shared_.gds, gds.boolean("enabled"));
   read_switch(shared_.gdrcopy, gdrcopy.boolean("enabled"));
-  if (const GivenBool enabled = plugin.boolean("enabled"); enabled && !enabled->value)
-    record_.say(Fate::kNoCounterpart, *enabled, "a module offers what it finds; remove [[module]] to offer nothing");
-  else if (enabled)
-    record_.say(Fate::kTranslated, *enabled);
+  read_enabled(plugin);
   plugin.pass({"mps"}, "only MPS uses it");
   plugin.pass({"args", "image", "repository", "version", "imagePullPolicy", "imagePullSecrets", "resources"}, kOfPods);
   SettingMap sandbox = values.map("sandboxWorkloads");

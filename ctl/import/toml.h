@@ -1,6 +1,8 @@
 // The Cardcage configuration that an import writes: keys with their source settings.
 #pragma once
 
+#include <fmt/ranges.h>
+
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +29,14 @@ struct ImportDraft {
 std::string toml_string(std::string_view text);
 // Does the same for a path of the configuration, in which '$' begins a variable.
 std::string toml_path(std::string_view path);
+
+// Returns a list of the items, each of which `to_toml` writes.
+template <class Items, class Write>
+std::string toml_list(const Items& items, Write to_toml) {
+  std::vector<std::string> written;
+  for (const auto& item : items) written.push_back(to_toml(item));
+  return fmt::format("[{}]", fmt::join(written, ", "));
+}
 
 // Renders the file: `title` as its first comment, the tables that have lines, and as comments at its end the settings
 // without counterpart and those that are not needed.
