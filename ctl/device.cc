@@ -75,10 +75,7 @@ void add_device(CLI::App& app, Session& session) {
       *command, session, "reset",
       "have the module reset the device and its partitions; refused while one of them is held", &Stub::ResetDevice);
   reset.command.add_flag("--force", reset.options.force, "reset it even if it is held; its holder loses it");
-  reset.command.add_option("--timeout", reset.options.limit, "how long the reset may take")
-      ->check(check_duration)
-      ->type_name("DURATION")
-      ->capture_default_str();
+  add_duration(reset.command, "--timeout", reset.options.limit, "how long the reset may take")->capture_default_str();
 }
 
 }  // namespace cardcage

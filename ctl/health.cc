@@ -171,10 +171,7 @@ void add_health(CLI::App& app, Session& session) {
   auto options = std::make_shared<HealthOptions>();
   auto* device = command->add_option("DEVICE", options->device, "its causes, its history and what you can do next");
   command->add_option("--module", options->module, "only the devices of this module")->type_name("MODULE");
-  command->add_option("--since", options->since, "only the history within this time, such as 24h")
-      ->check(check_duration)
-      ->type_name("DURATION")
-      ->needs(device);
+  add_duration(*command, "--since", options->since, "only the history within this time, such as 24h")->needs(device);
   add_limit(*command, options->limit)->needs(device);
   command->callback([&session, command, options] {
     if (!command->get_subcommands().empty()) return;

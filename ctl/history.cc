@@ -57,9 +57,7 @@ void add_history(CLI::App& app, Session& session) {
   command->add_option("--claim", query->claim, "UID, namespace/name or name of the claim")->type_name("CLAIM");
   command->add_option("--driver", query->driver, "only this driver")->type_name("DRIVER");
   command->add_option("--device", query->device, "only this device")->type_name("DEVICE");
-  command->add_option("--since", query->since, "only what was released within this time, such as 24h")
-      ->check(check_duration)
-      ->type_name("DURATION");
+  add_duration(*command, "--since", query->since, "only what was released within this time, such as 24h");
   add_limit(*command, query->limit);
   command->callback([&session, query] { session.outcome = show_history(session, *query); });
 }

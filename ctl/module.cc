@@ -111,10 +111,7 @@ void add_module_verb(CLI::App& app, Session& session, const Verb& verb) {
   if (verb.of_devices)
     command->add_option("DEVICE", options->device, "only this device of it and its partitions, by name or id");
   command->add_option("--reason", options->reason, "why; shown with the module's state")->type_name("TEXT");
-  command->add_option("--timeout", options->limit, "how long to wait for calls in progress")
-      ->check(check_duration)
-      ->type_name("DURATION")
-      ->capture_default_str();
+  add_duration(*command, "--timeout", options->limit, "how long to wait for calls in progress")->capture_default_str();
   command->callback([&session, &verb, options] { session.outcome = command_module(session, verb, *options); });
 }
 

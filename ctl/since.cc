@@ -14,9 +14,12 @@ Result<std::int64_t> since(const std::string& ago) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
 
-std::string check_duration(const std::string& text) {
-  const auto duration = parse_duration(text);
-  return duration ? "" : duration.error().message;
+CLI::Option* add_duration(CLI::App& command, const char* name, std::string& text, const char* help) {
+  const auto check = [](const std::string& given) {
+    const auto duration = parse_duration(given);
+    return duration ? std::string() : duration.error().message;
+  };
+  return command.add_option(name, text, help)->check(check)->type_name("DURATION");
 }
 
 CLI::Option* add_limit(CLI::App& command, std::uint32_t& limit) {

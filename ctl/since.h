@@ -1,4 +1,4 @@
-// --since of the subcommands that show a history.
+// Options of several subcommands: durations, --since and --limit.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,8 +12,8 @@ namespace cardcage {
 // Returns the time that long ago, in milliseconds since the epoch; 0 for "".
 Result<std::int64_t> since(const std::string& ago);
 
-// Returns why the text is not a duration; empty if it is one. For CLI::Option::check.
-std::string check_duration(const std::string& text);
+// Adds an option whose value is a duration.
+CLI::Option* add_duration(CLI::App& command, const char* name, std::string& text, const char* help);
 
 CLI::Option* add_limit(CLI::App& command, std::uint32_t& limit);
 
