@@ -57,8 +57,9 @@ Result<std::vector<std::pair<std::string, std::vector<ClaimRef>>>> group_by_driv
   return groups;
 }
 
-template <class Request>
-Request request_for(const std::vector<ClaimRef>& refs) {
+template <class Request, class Response>
+Result<Response> call(const RegisteredDriver& driver, const std::vector<ClaimRef>& refs,
+                      grpc::Status (dra::DRAPlugin::Stub::*method)(grpc::ClientContext*, const Request&, Response*)) {
   Request request;
   for (const ClaimRef& ref : refs) {
     auto* claim = request.add_claims();
@@ -66,12 +67,13 @@ Request request_for(const std::vector<ClaimRef>& refs) {
     claim->set_name(ref.name);
     claim->set_uid(ref.uid);
   }
-  return request;
-}
-
-Status check_call(const std::string& driver, const fs::path& socket, const grpc::Status& status) {
-  if (auto fine = to_status(status); !fine) return within(fine.error(), "driver '{}' at {}", driver, socket.native());
-  return {};
+  const DriverClients clients(driver.service);
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kKubeletTimeout);
+  Response response;
+  const Status called = to_status((clients.dra_v1.get()->*method)(&context, request, &response));
+  if (!called) return within(called.error(), "driver '{}' at {}", driver.name, driver.service.native());
+  return response;
 }
 
 std::vector<std::string> cdi_ids(const std::vector<dra::Device>& devices) {
@@ -83,18 +85,13 @@ std::vector<std::string> cdi_ids(const std::vector<dra::Device>& devices) {
 
 Result<std::vector<Outcome>> prepare(const ClaimCommand& command, const RegisteredDriver& driver,
                                      const std::vector<ClaimRef>& refs) {
-  const DriverClients clients(driver.service);
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + kKubeletTimeout);
-  dra::NodePrepareResourcesResponse response;
-  const auto status =
-      clients.dra_v1->NodePrepareResources(&context, request_for<dra::NodePrepareResourcesRequest>(refs), &response);
-  if (auto fine = check_call(driver.name, driver.service, status); !fine) return std::unexpected(fine.error());
+  const auto response = call(driver, refs, &dra::DRAPlugin::Stub::NodePrepareResources);
+  if (!response) return std::unexpected(response.error());
   std::vector<Outcome> outcomes;
   for (const ClaimRef& ref : refs) {
-    const auto entry = response.claims().find(ref.uid);
+    const auto entry = response->claims().find(ref.uid);
     Outcome outcome{.driver = driver.name, .ref = ref, .error = kNoResponse};
-    if (entry != response.claims().end()) {
+    if (entry != response->claims().end()) {
       outcome.error = entry->second.error();
       outcome.devices = {entry->second.devices().begin(), entry->second.devices().end()};
     }
@@ -106,19 +103,14 @@ Result<std::vector<Outcome>> prepare(const ClaimCommand& command, const Register
 
 Result<std::vector<Outcome>> unprepare(const ClaimCommand&, const RegisteredDriver& driver,
                                        const std::vector<ClaimRef>& refs) {
-  const DriverClients clients(driver.service);
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + kKubeletTimeout);
-  dra::NodeUnprepareResourcesResponse response;
-  const auto status = clients.dra_v1->NodeUnprepareResources(
-      &context, request_for<dra::NodeUnprepareResourcesRequest>(refs), &response);
-  if (auto fine = check_call(driver.name, driver.service, status); !fine) return std::unexpected(fine.error());
+  const auto response = call(driver, refs, &dra::DRAPlugin::Stub::NodeUnprepareResources);
+  if (!response) return std::unexpected(response.error());
   std::vector<Outcome> outcomes;
   for (const ClaimRef& ref : refs) {
-    const auto entry = response.claims().find(ref.uid);
+    const auto entry = response->claims().find(ref.uid);
     outcomes.push_back({.driver = driver.name,
                         .ref = ref,
-                        .error = entry == response.claims().end() ? kNoResponse : entry->second.error()});
+                        .error = entry == response->claims().end() ? kNoResponse : entry->second.error()});
   }
   return outcomes;
 }
