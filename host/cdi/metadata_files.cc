@@ -24,12 +24,7 @@ Status cannot_write(const std::filesystem::path& path) {
 Status write_in_place(const std::filesystem::path& path, std::string_view content) {
   const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!file || ::fchmod(file.get(), 0644) != 0) return cannot_write(path);
-  for (std::size_t done = 0; done < content.size();) {
-    const ssize_t written =
-        ::pwrite(file.get(), content.data() + done, content.size() - done, static_cast<off_t>(done));
-    if (written < 0 && errno != EINTR) return cannot_write(path);
-    if (written > 0) done += static_cast<std::size_t>(written);
-  }
+  if (!write_all(file.get(), content)) return cannot_write(path);
   return ::ftruncate(file.get(), static_cast<off_t>(content.size())) == 0 ? Status() : cannot_write(path);
 }
 
