@@ -6,6 +6,7 @@
 
 #include "host/cdi/edits_json.h"
 #include "host/cdi/names.h"
+#include "host/core/ascii.h"
 #include "host/core/utf8.h"
 
 namespace cardcage {
@@ -44,9 +45,7 @@ bool any_edits(const CdiSpec& spec, Predicate predicate) {
          std::ranges::any_of(spec.devices, [&](const CdiDevice& device) { return predicate(device.edits); });
 }
 
-bool starts_with_digit(const CdiDevice& device) {
-  return !device.name.empty() && device.name.front() >= '0' && device.name.front() <= '9';
-}
+bool starts_with_digit(const CdiDevice& device) { return !device.name.empty() && is_digit(device.name.front()); }
 
 // An interface can be moved into one container only, under one name.
 Status check_interfaces(const CdiSpec& spec) {

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <optional>
 
+#include "host/core/ascii.h"
+
 namespace cardcage {
 namespace {
 
@@ -62,8 +64,6 @@ std::optional<std::string> text_at(std::string_view bytes, std::size_t offset) {
 }
 
 std::size_t aligned(std::size_t offset, std::size_t to) { return (offset + to - 1) / to * to; }
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // The loader's search order, _dl_cache_libcmp: numbers by value, and after everything else.
 int compare(const char* a, const char* b) {
