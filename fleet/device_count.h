@@ -4,10 +4,8 @@
 #include <array>
 #include <cstdint>
 #include <numeric>
-#include <string>
 
 #include "fleet/fleet_device.h"
-#include "host/core/json_fields.h"
 
 namespace cardcage {
 
@@ -22,11 +20,13 @@ class DeviceCount {
     while (by_state_[state] == 0) ++state;
     return static_cast<DeviceState>(state);
   }
-  // Appends members without braces: "devices":8,"free":3,...
-  void write_members(std::string& out) const {
-    out += fmt::format(R"("devices":{},"free":{},"held":{},"unhealthy":{},"cordoned":{})", total(),
-                       (*this)[DeviceState::kFree], (*this)[DeviceState::kHeld], (*this)[DeviceState::kUnhealthy],
-                       (*this)[DeviceState::kCordoned]);
+  // Adds the members "devices", "free" and so on.
+  void add_to(json::object& object) const {
+    object["devices"] = total();
+    object["free"] = (*this)[DeviceState::kFree];
+    object["held"] = (*this)[DeviceState::kHeld];
+    object["unhealthy"] = (*this)[DeviceState::kUnhealthy];
+    object["cordoned"] = (*this)[DeviceState::kCordoned];
   }
 
  private:

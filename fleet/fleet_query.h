@@ -50,8 +50,8 @@ struct Freshness {
 std::string summary_json(const FleetStore& store, const Freshness& freshness);
 std::string nodes_json(const FleetStore& store, const NodeQuery& query);
 std::string heat_json(const FleetStore& store, const DeviceFilter& filter);
-// Returns nothing if no slice has devices on the node. `page` is JSON; empty = null.
+// Returns nothing if no slice has devices on the node.
 std::optional<std::string> node_json(const FleetStore& store, const NodeEvents& events, const std::string& node,
-                                     const DeviceQuery& query, const std::string& page);
+                                     const DeviceQuery& query, const json::value& page);
 
 }  // namespace cardcage

@@ -4,7 +4,6 @@
 #include "fleet/device_count.h"
 #include "fleet/fleet_query.h"
 #include "host/core/ascii.h"
-#include "host/core/json_fields.h"
 
 namespace cardcage {
 namespace {
@@ -56,58 +55,37 @@ std::vector<Row> rows_of(const FleetStore& store, const NodeQuery& query) {
   return rows;
 }
 
-void write_row(std::string& out, const Row& row) {
-  out += R"({"name":)";
-  write_json(out, row.node->get());
-  out += ',';
-  row.count.write_members(out);
-  out += fmt::format(R"(,"worst":"{}","drivers":)", word(row.count.worst()));
-  std::vector<std::string> drivers;
-  for (const FleetStore::Part& part : *row.parts)
-    if (drivers.empty() || drivers.back() != part.pool->driver().get()) drivers.push_back(part.pool->driver());
-  write_json(out, drivers);
-  out += '}';
-}
-
-void write_text(std::string& out, std::string_view member, std::string_view text) {
-  write_json(out, member);
-  out += ':';
-  write_json(out, text);
-}
-
-void write_taints(std::string& out, const std::vector<FleetPool::Taint>& taints) {
-  out += R"("taints":[)";
-  for (const auto& [taint, rule] : taints) {
-    out += out.back() == '[' ? "{" : ",{";
-    write_text(out, "key", taint->key.get());
-    out += ',';
-    write_text(out, "value", taint->value.get());
-    out += ',';
-    write_text(out, "effect", word(taint->effect));
-    out += ',';
-    write_text(out, "since", taint->since);
-    out += R"(,"rule":)";
-    if (rule != nullptr)
-      write_json(out, rule->name);
-    else
-      out += "null";
-    out += '}';
+json::object row_json(const Row& row) {
+  json::object object{{"name", row.node->get()}};
+  row.count.add_to(object);
+  object["worst"] = word(row.count.worst());
+  json::array& drivers = object["drivers"].emplace_array();
+  for (const FleetStore::Part& part : *row.parts) {
+    const std::string& driver = part.pool->driver();
+    if (drivers.empty() || drivers.back().as_string() != driver) drivers.emplace_back(driver);
   }
-  out += ']';
+  return object;
 }
 
-void write_claims(std::string& out, const std::vector<FleetPool::Holder>& holders) {
-  out += R"("claims":[)";
-  for (const auto& [claim, admin] : holders) {
-    out += out.back() == '[' ? "{" : ",{";
-    write_text(out, "namespace", claim->name_space.get());
-    out += ',';
-    write_text(out, "name", claim->name);
-    out += R"(,"pods":)";
-    write_json(out, claim->pods);
-    out += fmt::format(R"(,"admin":{}}})", admin);
-  }
-  out += ']';
+json::array taints_json(const std::vector<FleetPool::Taint>& taints) {
+  json::array array;
+  for (const auto& [taint, rule] : taints)
+    array.push_back({{"key", taint->key.get()},
+                     {"value", taint->value.get()},
+                     {"effect", word(taint->effect)},
+                     {"since", taint->since},
+                     {"rule", rule != nullptr ? json::value(rule->name) : json::value()}});
+  return array;
+}
+
+json::array claims_json(const std::vector<FleetPool::Holder>& holders) {
+  json::array array;
+  for (const auto& [claim, admin] : holders)
+    array.push_back({{"namespace", claim->name_space.get()},
+                     {"name", claim->name},
+                     {"pods", json::array(claim->pods.begin(), claim->pods.end())},
+                     {"admin", admin}});
+  return array;
 }
 
 // Keeps the details of the slice that was read last, since neighbours in the list mostly share it.
@@ -128,83 +106,63 @@ class Details {
   json::array all_;
 };
 
-void write_device(std::string& out, const FleetPool& pool, const FleetPool::Device& device, Details& details) {
-  out += '{';
-  write_text(out, "driver", pool.driver().get());
-  out += ',';
-  write_text(out, "pool", pool.name().get());
-  out += ',';
-  write_text(out, "name", device.about().name.get());
-  out += ',';
-  write_text(out, "model", device.about().model.get());
-  out += fmt::format(R"(,"state":"{}","held":{},)", word(device.state), device.held);
-  write_taints(out, pool.taints(device));
-  out += ',';
-  write_claims(out, pool.holders(device));
-  for (const auto& member : details.of(device)) {
-    out += ',';
-    write_json(out, std::string_view(member.key()));
-    out += ':' + json::serialize(member.value());
-  }
-  out += '}';
+json::object device_json(const FleetPool& pool, const FleetPool::Device& device, Details& details) {
+  json::object object{{"driver", pool.driver().get()},
+                      {"pool", pool.name().get()},
+                      {"name", device.about().name.get()},
+                      {"model", device.about().model.get()},
+                      {"state", word(device.state)},
+                      {"held", device.held},
+                      {"taints", taints_json(pool.taints(device))},
+                      {"claims", claims_json(pool.holders(device))}};
+  for (const auto& member : details.of(device)) object.emplace(member.key(), member.value());
+  return object;
 }
 
-void write_events(std::string& out, const NodeEvents& events, const std::string& node) {
-  out += R"("events":[)";
-  for (const FleetEvent& event : events.of_node(node, kMostEvents)) {
-    out += out.back() == '[' ? "{" : ",{";
-    write_text(out, "time", event.time);
-    out += ',';
-    write_text(out, "type", event.type);
-    out += ',';
-    write_text(out, "reason", event.reason);
-    out += ',';
-    write_text(out, "object", "Node/" + node);
-    out += ',';
-    write_text(out, "message", event.message);
-    out += fmt::format(R"(,"count":{}}})", event.count);
-  }
-  out += ']';
+json::array events_json(const NodeEvents& events, const std::string& node) {
+  json::array array;
+  for (const FleetEvent& event : events.of_node(node, kMostEvents))
+    array.push_back({{"time", event.time},
+                     {"type", event.type},
+                     {"reason", event.reason},
+                     {"object", "Node/" + node},
+                     {"message", event.message},
+                     {"count", event.count}});
+  return array;
 }
 
 }  // namespace
 
 std::string nodes_json(const FleetStore& store, const NodeQuery& query) {
   const std::vector<Row> rows = rows_of(store, query);
-  std::string out =
-      fmt::format(R"({{"revision":{},"total":{},"offset":{},"nodes":[)", store.revision(), rows.size(), query.offset);
+  json::array nodes;
   const std::size_t end = std::min(rows.size(), query.offset + query.limit);
-  for (std::size_t i = query.offset; i < end; ++i) {
-    if (i > query.offset) out += ',';
-    write_row(out, rows[i]);
-  }
-  out += "]}";
-  return out;
+  for (std::size_t i = query.offset; i < end; ++i) nodes.push_back(row_json(rows[i]));
+  return json::serialize(json::object{
+      {"revision", store.revision()}, {"total", rows.size()}, {"offset", query.offset}, {"nodes", std::move(nodes)}});
 }
 
 std::optional<std::string> node_json(const FleetStore& store, const NodeEvents& events, const std::string& node,
-                                     const DeviceQuery& query, const std::string& page) {
+                                     const DeviceQuery& query, const json::value& page) {
   const auto found = store.nodes().find(Name(node));
   if (found == store.nodes().end()) return std::nullopt;
-  std::string out = fmt::format(R"({{"revision":{},)", store.revision());
-  write_text(out, "name", node);
-  out += R"(,"page":)";
-  out += page.empty() ? "null" : page;
-  out += R"(,"devices":[)";
+  json::array devices;
   std::size_t total = 0;
   Details details;
   for (const FleetStore::Part& part : found->second) {
     for (const FleetPool::Device& device : part.devices) {
       const std::size_t number = total++;
-      if (number < query.offset || number >= query.offset + query.limit) continue;
-      if (out.back() != '[') out += ',';
-      write_device(out, *part.pool, device, details);
+      if (number >= query.offset && number < query.offset + query.limit)
+        devices.push_back(device_json(*part.pool, device, details));
     }
   }
-  out += fmt::format(R"(],"total":{},"offset":{},)", total, query.offset);
-  write_events(out, events, node);
-  out += '}';
-  return out;
+  return json::serialize(json::object{{"revision", store.revision()},
+                                      {"name", node},
+                                      {"page", page},
+                                      {"devices", std::move(devices)},
+                                      {"total", total},
+                                      {"offset", query.offset},
+                                      {"events", events_json(events, node)}});
 }
 
 }  // namespace cardcage

@@ -81,32 +81,28 @@ std::vector<std::string> warnings_of(const FleetStore& store) {
   return warnings;
 }
 
-void write_causes(std::string& out, const Summary& summary) {
+json::array causes_json(const Summary& summary) {
   std::vector<std::pair<std::string, CauseFigures>> causes;
   for (const auto& [name, figures] : summary.causes) causes.emplace_back(name.get(), figures);
   std::ranges::sort(causes, [](const auto& a, const auto& b) {
     return std::tuple(b.second.devices, a.first) < std::tuple(a.second.devices, b.first);
   });
   if (causes.size() > kMostCauses) causes.resize(kMostCauses);
-  for (const auto& [name, figures] : causes) {
-    out += out.back() == '[' ? R"({"cause":)" : R"(,{"cause":)";
-    write_json(out, name);
-    out += fmt::format(R"(,"devices":{},"nodes":{}}})", figures.devices, figures.nodes);
-  }
+  json::array array;
+  for (const auto& [name, figures] : causes)
+    array.push_back({{"cause", name}, {"devices", figures.devices}, {"nodes", figures.nodes}});
+  return array;
 }
 
-void write_models(std::string& out, const Summary& summary) {
-  std::size_t written = 0;
+json::array models_json(const Summary& summary) {
+  json::array array;
   for (const auto& [model, figures] : summary.models) {
-    if (written++ == kMostModels) break;
-    out += out.back() == '[' ? R"({"driver":)" : R"(,{"driver":)";
-    write_json(out, model.first.get());
-    out += R"(,"model":)";
-    write_json(out, model.second.get());
-    out += fmt::format(R"(,"nodes":{},)", figures.nodes);
-    figures.devices.write_members(out);
-    out += '}';
+    if (array.size() == kMostModels) break;
+    json::object object{{"driver", model.first.get()}, {"model", model.second.get()}, {"nodes", figures.nodes}};
+    figures.devices.add_to(object);
+    array.push_back(std::move(object));
   }
+  return array;
 }
 
 }  // namespace
@@ -116,19 +112,14 @@ std::string summary_json(const FleetStore& store, const Freshness& freshness) {
   for (const auto& [node, parts] : store.nodes())
     for (const FleetStore::Part& part : parts)
       for (const FleetPool::Device& device : part.devices) summary.add(node, *part.pool, device);
-  std::string out = fmt::format(R"({{"revision":{},"synced":{},"nodes":{},)", store.revision(), freshness.synced,
-                                store.nodes().size());
-  summary.devices.write_members(out);
-  out += R"(,"drivers":[)";
-  write_models(out, summary);
-  out += R"(],"causes":[)";
-  write_causes(out, summary);
-  out += R"(],"warnings":)";
-  std::vector<std::string> warnings = freshness.warnings;
-  std::ranges::move(warnings_of(store), std::back_inserter(warnings));
-  write_json(out, warnings);
-  out += '}';
-  return out;
+  json::object object{{"revision", store.revision()}, {"synced", freshness.synced}, {"nodes", store.nodes().size()}};
+  summary.devices.add_to(object);
+  object["drivers"] = models_json(summary);
+  object["causes"] = causes_json(summary);
+  json::array& warnings = object["warnings"].emplace_array();
+  for (const auto& list : {freshness.warnings, warnings_of(store)})
+    warnings.insert(warnings.end(), list.begin(), list.end());
+  return json::serialize(object);
 }
 
 std::string heat_json(const FleetStore& store, const DeviceFilter& filter) {

@@ -17,19 +17,19 @@ Task<bool> PageLinks::may(std::string subject, std::string verb, std::string pod
   return permissions_.may(std::move(subject), std::move(action));
 }
 
-Task<std::string> PageLinks::to_node(std::string node, std::string subject) {
+Task<json::value> PageLinks::to_node(std::string node, std::string subject) {
   const auto page = pages_.of_node(node);
-  if (!page) co_return "";
+  if (!page) co_return nullptr;
   // The page itself asks for this right.
   ReviewedAction look{.verb = "get", .group = "cardcage.dev", .resource = "nodes"};
   look.name = node;
   const bool may_look = co_await permissions_.may(subject, std::move(look));
-  if (!may_look) co_return "";
+  if (!may_look) co_return nullptr;
   // Signing in is a POST, which takes "create".
   bool proxied = co_await may(subject, "get", page->pod, "proxy");
   if (proxied) proxied = co_await may(subject, "create", page->pod, "proxy");
   const bool forwarded = co_await may(subject, "create", page->pod, "portforward");
-  if (!proxied && !forwarded) co_return "";
+  if (!proxied && !forwarded) co_return nullptr;
   const std::string path =
       fmt::format("/api/v1/namespaces/{}/pods/https:{}:{}/proxy/", name_space_, page->pod, page->port);
   json::object link{{"path", nullptr}};
@@ -43,7 +43,7 @@ Task<std::string> PageLinks::to_node(std::string node, std::string subject) {
     link["command"] = "kubectl proxy";
     link["address"] = fmt::format("http://127.0.0.1:{}{}", kProxyPort, path);
   }
-  co_return json::serialize(link);
+  co_return link;
 }
 
 }  // namespace cardcage

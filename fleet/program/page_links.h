@@ -14,8 +14,8 @@ class PageLinks {
   PageLinks(const NodePages& pages, std::string name_space, Permissions& permissions)
       : pages_(pages), name_space_(std::move(name_space)), permissions_(permissions) {}
 
-  // The member "page" of docs/fleet.md. Empty if the node has no page, or the visitor cannot reach it.
-  Task<std::string> to_node(std::string node, std::string subject);
+  // The member "page" of docs/fleet.md. Null if the node has no page, or the visitor cannot reach it.
+  Task<json::value> to_node(std::string node, std::string subject);
 
  private:
   Task<bool> may(std::string subject, std::string verb, std::string pod, std::string subresource);

@@ -157,7 +157,7 @@ Task<WebResponse> FleetService::node(WebRequest request) {
   const auto query = device_query(parameters_of(request));
   if (!query) co_return error_response(400, query.error().message);
   const std::string name = request.path.substr(std::min(kNodePath.size(), request.path.size()));
-  std::string page;
+  json::value page;
   if (pages_) page = co_await pages_->links.to_node(name, request.visitor.subject);
   auto found = node_json(store_, events_, name, *query, page);
   if (!found) co_return error_response(404, "no driver publishes devices of this node");

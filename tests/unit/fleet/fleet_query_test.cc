@@ -140,7 +140,7 @@ TEST_F(FleetQueryTest, ANodeHasItsDevicesWithAllDetails) {
   events.put(object_of(R"({"metadata":{"namespace":"default","name":"e1"},"involvedObject":{"kind":"Node","name":"n1"},
     "type":"Warning","reason":"DeviceUnhealthy","message":"gpu-1 is ill","count":3,
     "lastTimestamp":"2027-01-15T08:00:01Z"})"));
-  const json::object node = object_of(node_json(store, events, "n1", {}, R"({"path":"/page"})").value());
+  const json::object node = object_of(node_json(store, events, "n1", {}, json::object{{"path", "/page"}}).value());
   EXPECT_EQ(json::serialize(node.at("devices").as_array().at(0)),
             R"({"driver":"gpu.example.com","pool":"n1","name":"gpu-0","model":"G1","state":"held","held":true,)"
             R"("taints":[],"claims":[{"namespace":"ns","name":"c1","pods":["p1"],"admin":false}],)"
@@ -153,11 +153,11 @@ TEST_F(FleetQueryTest, ANodeHasItsDevicesWithAllDetails) {
             R"("message":"gpu-1 is ill","count":3}])");
   EXPECT_EQ(text_at(object_at(node, "page"), "path"), "/page");
   EXPECT_EQ(node.at("total").as_int64(), 2);
-  EXPECT_FALSE(node_json(store, events, "n3", {}, ""));
+  EXPECT_FALSE(node_json(store, events, "n3", {}, nullptr));
 }
 
 TEST_F(FleetQueryTest, DevicesOfANodeComeInPages) {
-  const json::object node = object_of(node_json(store, events, "n2", {.offset = 1, .limit = 1}, "").value());
+  const json::object node = object_of(node_json(store, events, "n2", {.offset = 1, .limit = 1}, nullptr).value());
   ASSERT_EQ(node.at("devices").as_array().size(), 1u);
   EXPECT_EQ(text_at(node.at("devices").as_array()[0].as_object(), "name"), "gpu-1");
   EXPECT_EQ(node.at("total").as_int64(), 2);
@@ -166,14 +166,14 @@ TEST_F(FleetQueryTest, DevicesOfANodeComeInPages) {
 
 TEST_F(FleetQueryTest, ARuleIsNamedAtItsTaint) {
   store.put(fleet_taint_rule_from_json(rule_object("fix", R"({"pool":"n2"})")).value());
-  const json::object node = object_of(node_json(store, events, "n2", {}, "").value());
+  const json::object node = object_of(node_json(store, events, "n2", {}, nullptr).value());
   EXPECT_EQ(json::serialize(node.at("devices").as_array().at(0).at("taints")),
             R"([{"key":"example.com/repair","value":"Repair","effect":"NoSchedule","since":"","rule":"fix"}])");
 }
 
 TEST_F(FleetQueryTest, TextsOfOthersStayTexts) {
   put({.name = "x", .driver = "<script>", .node = "n\"5\\", .pool = "\n", .devices = {"</script>"}, .model = "\t\"x"});
-  const json::object node = object_of(node_json(store, events, "n\"5\\", {}, "").value());
+  const json::object node = object_of(node_json(store, events, "n\"5\\", {}, nullptr).value());
   const json::object& device = node.at("devices").as_array().at(0).as_object();
   EXPECT_EQ(text_at(device, "driver"), "<script>");
   EXPECT_EQ(text_at(device, "model"), "\t\"x");
