@@ -102,20 +102,14 @@ void require_closed(const cage::Call& call, const Tools& tools, const DflCard& c
 
 void bind_anew(const cage::Call& call, const Tools& tools, const DflCard& card, const std::string& device) {
   require_closed(call, tools, card, device);
-  cage::FileWrite unbind;
-  unbind.device = device;
-  unbind.path = tools.node.sysfs / "bus/pci/drivers" / kDflDriver / "unbind";
-  unbind.data = card.bus_id;
-  tools.host.write_file(call, unbind);
+  const auto unbind = tools.node.sysfs / "bus/pci/drivers" / kDflDriver / "unbind";
+  tools.host.write_file(call, {.device = device, .path = unbind, .data = card.bus_id});
   bind(call, tools, card.bus_id, device);
 }
 
 void bind(const cage::Call& call, const Tools& tools, const std::string& bus_id, const std::string& device) {
-  cage::FileWrite bind;
-  bind.device = device;
-  bind.path = tools.node.sysfs / "bus/pci/drivers" / kDflDriver / "bind";
-  bind.data = bus_id;
-  tools.host.write_file(call, bind);
+  const auto bind = tools.node.sysfs / "bus/pci/drivers" / kDflDriver / "bind";
+  tools.host.write_file(call, {.device = device, .path = bind, .data = bus_id});
   constexpr std::chrono::milliseconds kPollInterval{20};
   constexpr std::chrono::seconds kLimit{10};
   const auto has_ports = [&] {
@@ -141,11 +135,7 @@ void clear_error_file(const cage::Call& call, const Tools& tools, const std::str
                       const std::filesystem::path& file) {
   const std::string errors = hardware::text_in(file);
   if (errors.find_first_not_of("0x") == std::string::npos) return;
-  cage::FileWrite write;
-  write.device = device;
-  write.path = file;
-  write.data = errors;
-  tools.host.write_file(call, write);
+  tools.host.write_file(call, {.device = device, .path = file, .data = errors});
 }
 
 void clear_engine_errors(const cage::Call& call, const Tools& tools, const DflCard& card, const std::string& device) {

@@ -77,11 +77,8 @@ void PortLoan::add_to(cage::Edit edit) const {
 }
 
 void PortLoan::set_function_count(const cage::Call& call, std::size_t count) const {
-  cage::FileWrite write;
-  write.device = device_;
-  write.path = hardware::path_of(tools_.node.sysfs, card_) / "sriov_numvfs";
-  write.data = std::to_string(count);
-  tools_.host.write_file(call, write);
+  const auto file = hardware::path_of(tools_.node.sysfs, card_) / "sriov_numvfs";
+  tools_.host.write_file(call, {.device = device_, .path = file, .data = std::to_string(count)});
 }
 
 void PortLoan::assign(const cage::Call& call, const DflCard& card, unsigned number) const {

@@ -211,11 +211,7 @@ void UserClock::write_settings(const cage::Call& call, unsigned mhz) const {
 }
 
 void UserClock::write(const cage::Call& call, const fs::path& file, std::string data) const {
-  cage::FileWrite write;
-  write.device = device_;
-  write.path = file;
-  write.data = std::move(data);
-  tools_.host.write_file(call, write);
+  tools_.host.write_file(call, {.device = device_, .path = file, .data = std::move(data)});
 }
 
 void UserClock::refuse(const std::string& why) const {

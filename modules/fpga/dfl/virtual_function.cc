@@ -67,11 +67,7 @@ void require_unused(const Tools& tools, const std::string& bus_id) {
 void VirtualFunction::reset(const cage::Call& call) const {
   require_unused(tools_, identity().bus_id);
   if (!why_not_resettable().empty()) return;
-  cage::FileWrite write;
-  write.device = identity().id;
-  write.path = reset_file();
-  write.data = "1";
-  tools_.host.write_file(call, write);
+  tools_.host.write_file(call, {.device = identity().id, .path = reset_file(), .data = "1"});
 }
 
 std::string VirtualFunction::why_not_resettable() const {

@@ -140,12 +140,8 @@ void Manager::load(const cage::Call& call, const Entry& bitstream) const {
 }
 
 void Manager::write(const cage::Call& call, const fs::path& file, std::string data) const {
-  cage::FileWrite write;
-  write.device = identity().id;
-  write.path = file;
-  write.data = std::move(data);
   try {
-    tools_.host.write_file(call, write);
+    tools_.host.write_file(call, {.device = identity().id, .path = file, .data = std::move(data)});
   } catch (const cage::Error& error) {
     throw cage::Error(error.status(), error.what() + ("; the FPGA manager says " + state_of(folder_)));
   }
