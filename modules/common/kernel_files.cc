@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <string_view>
+
+#include "modules/common/text.h"
 
 namespace cardcage::hardware {
 
@@ -30,12 +31,7 @@ Reading read_at(int folder, const char* file) {
 }
 
 std::optional<std::uint64_t> value_of(std::string_view text) {
-  const bool is_hexadecimal = text.starts_with("0x");
-  const char* const first = text.data() + (is_hexadecimal ? 2 : 0);
-  const char* const last = text.data() + text.size();
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(first, last, number, is_hexadecimal ? 16 : 10);
-  return error == std::errc() && end == last ? std::optional(number) : std::nullopt;
+  return text.starts_with("0x") ? number_of<std::uint64_t>(text.substr(2), 16) : number_of<std::uint64_t>(text);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "modules/common/kernel_files.h"
+#include "modules/common/text.h"
 
 namespace cardcage::hardware {
 namespace {
@@ -18,13 +19,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kBridge = "0x06";
 constexpr ssize_t kIds = 4;  // bytes of the configuration space
-
-// Parses the whole text as a decimal number.
-std::optional<std::uint64_t> number_of(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
-}
 
 // Parses "16.0 GT/s PCIe" or "Unknown".
 std::optional<double> speed_in(const fs::path& file) {
@@ -50,7 +44,7 @@ std::optional<std::uint64_t> total_in(const fs::path& file, const std::string& n
   const auto found = text.find(start);
   if (found == std::string::npos) return std::nullopt;
   const std::string_view line = std::string_view(text).substr(found + start.size());
-  return number_of(line.substr(0, line.find('\n')));
+  return number_of<std::uint64_t>(line.substr(0, line.find('\n')));
 }
 
 std::optional<std::uint64_t> increase(std::optional<std::uint64_t> before, std::optional<std::uint64_t> now) {
@@ -115,7 +109,7 @@ std::vector<std::string> virtual_functions_of(const fs::path& sysfs, const std::
   std::map<std::uint64_t, std::string> by_number;
   for (const std::string& name : names_in(function)) {
     if (!name.starts_with(kLink)) continue;
-    const auto number = number_of(std::string_view(name).substr(kLink.size()));
+    const auto number = number_of<std::uint64_t>(std::string_view(name).substr(kLink.size()));
     if (!number) continue;
     if (std::string target = target_name(function / name); !target.empty()) by_number[*number] = std::move(target);
   }

@@ -1,6 +1,8 @@
 #include "modules/fpga/nodes.h"
 
-#include <charconv>
+#include <cstdint>
+
+#include "modules/common/text.h"
 
 namespace cardcage::fpga {
 
@@ -8,16 +10,12 @@ cage::DeviceNode node_of(std::string path, std::string_view numbers) {
   cage::DeviceNode node{.path = std::move(path), .permissions = "rw"};
   const std::size_t colon = numbers.find(':');
   if (colon == std::string_view::npos) return node;
-  const auto number = [](std::string_view digits) {
-    std::int64_t value = -1;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    return error == std::errc() && end == digits.data() + digits.size() ? value : -1;
-  };
-  const std::int64_t major = number(numbers.substr(0, colon)), minor = number(numbers.substr(colon + 1));
-  if (major < 0 || minor < 0) return node;
+  const auto major = hardware::number_of<std::uint32_t>(numbers.substr(0, colon)),
+             minor = hardware::number_of<std::uint32_t>(numbers.substr(colon + 1));
+  if (!major || !minor) return node;
   node.type.assign(1, 'c');  // GCC 12 warns wrongly of an assignment
-  node.major = major;
-  node.minor = minor;
+  node.major = *major;
+  node.minor = *minor;
   return node;
 }
 

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <sstream>
+
+#include "modules/common/text.h"
 
 namespace cardcage::generic {
 namespace {
@@ -75,12 +76,11 @@ class Members {
   std::int64_t number(const std::string& name, std::int64_t initial, std::int64_t most, int base = 10) {
     const std::string given = text(name);
     if (given.empty()) return initial;
-    std::int64_t number = 0;
-    const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), number, base);
-    if (error != std::errc() || end != given.data() + given.size() || number < 1 || number > most)
+    const auto number = hardware::number_of<std::int64_t>(given, base);
+    if (!number || *number < 1 || *number > most)
       refuse(name, base == 8 ? "'" + given + "' is not the mode of a file; write it like \"0660\""
                              : "it is " + given + ", expected 1 to " + std::to_string(most));
-    return number;
+    return *number;
   }
   Pairs pairs(const std::string& name) {
     Pairs all;

@@ -3,9 +3,10 @@
 #include <linux/rtnetlink.h>
 
 #include <cardcage/sdk.hpp>
-#include <charconv>
 #include <map>
 #include <sstream>
+
+#include "modules/common/text.h"
 
 namespace cardcage::nic {
 namespace {
@@ -31,10 +32,9 @@ class Members {
   // Returns 0 if the member is not given.
   std::uint32_t number(const char* name) {
     const std::string text = take(name).value_or("0");
-    std::uint32_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || end != text.data() + text.size()) refuse(name, "'" + text + "' is not a number");
-    return number;
+    const auto number = hardware::number_of<std::uint32_t>(text);
+    if (!number) refuse(name, "'" + text + "' is not a number");
+    return *number;
   }
   // Must be called last: refuses members that were not taken.
   void finish() const {

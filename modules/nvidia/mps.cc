@@ -8,10 +8,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstring>
 #include <map>
+
+#include "modules/common/text.h"
 
 namespace cardcage::nvidia {
 namespace {
@@ -61,9 +62,8 @@ bool is_ready(const fs::path& file, const std::string& arguments) {
 std::size_t place_of(const std::string& device, const std::vector<std::string>& devices) {
   const auto found = std::ranges::find(devices, device);
   if (found != devices.end()) return static_cast<std::size_t>(found - devices.begin());
-  std::size_t place = 0;
-  const auto [end, error] = std::from_chars(device.data(), device.data() + device.size(), place);
-  if (error == std::errc() && end == device.data() + device.size() && place < devices.size()) return place;
+  const auto place = hardware::number_of<std::size_t>(device);
+  if (place && *place < devices.size()) return *place;
   throw cage::Error(CAGE_INVALID_ARGUMENT,
                     std::string(field::kMemories) + ": '" + device +
                         "' is neither the UUID nor the place of a device of the claim, which has " +

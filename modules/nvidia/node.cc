@@ -1,7 +1,6 @@
 #include "modules/nvidia/node.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <sstream>
 #include <tuple>
@@ -30,13 +29,6 @@ bool look_for_nvml(const fs::path& root, const std::vector<fs::path>& folders, s
     if (loadable) return true;
   }
   return false;
-}
-
-std::optional<unsigned> number(std::string_view text) {
-  unsigned value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 // The version at the start of `text`: digits and dots, beginning with a digit.
@@ -132,7 +124,7 @@ std::vector<KernelGpu> read_kernel_gpus(const fs::path& procfs) {
       const std::string_view value = hardware::trimmed(std::string_view(line).substr(colon + 1));
       if (key == "GPU UUID" && value.find('?') == std::string_view::npos) gpu.uuid = value;
       if (key == "Model") gpu.model = value;
-      if (key == "Device Minor") minor = number(value);
+      if (key == "Device Minor") minor = hardware::number_of<unsigned>(value);
       if (key == "GPU Excluded") excluded = value == "Yes";
     }
     if (!minor || excluded) continue;

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <sstream>
 #include <vector>
 
+#include "modules/common/text.h"
 #include "modules/nvidia/mebibyte.h"
 
 namespace cardcage::nvidia {
@@ -33,8 +33,8 @@ std::pair<std::string, SharedResource> parse_shared(std::string_view entry) {
     shared.renamed = true;
     rest.remove_suffix(kRenamed.size());
   }
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), shared.replicas);
-  if (error != std::errc() || end != rest.data() + rest.size() || shared.replicas == 0) refuse();
+  shared.replicas = hardware::number_of<unsigned>(rest).value_or(0);
+  if (shared.replicas == 0) refuse();
   std::string_view resource = entry.substr(0, equals);
   if (resource.starts_with(kDomain)) resource.remove_prefix(kDomain.size());
   return {std::string(resource), shared};

@@ -1,10 +1,10 @@
 #include "modules/fpga/health/readings.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 
 #include "modules/common/kernel_files.h"
+#include "modules/common/text.h"
 #include "modules/fpga/dfl/card.h"
 #include "modules/fpga/xrt/alveo.h"
 
@@ -25,12 +25,8 @@ std::string lost_function_of(const hardware::Node& node, const std::vector<std::
 
 // Reads a signed number, since a temperature may be below zero.
 std::optional<double> scaled_in(const fs::path& file, double divisor) {
-  const std::string text = text_in(file);
-  const char* const last = text.data() + text.size();
-  long long number = 0;
-  const auto [end, error] = std::from_chars(text.data(), last, number);
-  if (error != std::errc() || end != last) return std::nullopt;
-  return static_cast<double>(number) / divisor;
+  const auto number = hardware::number_of<long long>(text_in(file));
+  return number ? std::optional(static_cast<double>(*number) / divisor) : std::nullopt;
 }
 
 std::optional<double> limit_in(const fs::path& file, double divisor) {

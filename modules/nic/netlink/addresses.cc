@@ -2,7 +2,7 @@
 
 #include <arpa/inet.h>
 
-#include <charconv>
+#include "modules/common/text.h"
 
 namespace cardcage::nic {
 
@@ -14,10 +14,9 @@ std::optional<Address> parse_address(std::string_view text) {
   if (::inet_pton(address.family, host.c_str(), address.bytes.data()) != 1) return std::nullopt;
   address.prefix = static_cast<std::uint8_t>(address.size() * 8);
   if (slash == std::string_view::npos) return address;
-  const std::string_view length = text.substr(slash + 1);
-  const auto limit = address.prefix;
-  const auto [end, error] = std::from_chars(length.data(), length.data() + length.size(), address.prefix);
-  if (error != std::errc() || end != length.data() + length.size() || address.prefix > limit) return std::nullopt;
+  const auto prefix = hardware::number_of<std::uint8_t>(text.substr(slash + 1));
+  if (!prefix || *prefix > address.prefix) return std::nullopt;
+  address.prefix = *prefix;
   return address;
 }
 

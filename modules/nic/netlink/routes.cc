@@ -7,11 +7,11 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <sstream>
 #include <system_error>
 #include <vector>
 
+#include "modules/common/text.h"
 #include "modules/nic/netlink/socket.h"
 
 namespace cardcage::nic {
@@ -36,8 +36,8 @@ std::vector<std::string> words_of(std::string_view text) {
 }
 
 bool read_number(const std::string& text, std::uint32_t& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() && number > 0;
+  number = hardware::number_of<std::uint32_t>(text).value_or(0);
+  return number > 0;
 }
 
 bool read_address(const std::string& text, std::optional<Address>& address) {
