@@ -171,10 +171,9 @@ Task<Status> ObjectWatch::watch() {
   watch_began_ = last_line_ = clock_.now();
   std::function<Status(std::string_view)> take = [this](std::string_view line) -> Status {
     last_line_ = clock_.now();
-    const Status taken =
-        deliver_watched_object(line, resource_version_, [this](WatchedChange change, const json::object& object) {
-          change == WatchedChange::kDeleted ? sink_.remove(object) : sink_.put(object);
-        });
+    const Status taken = deliver_watched_object(
+        line, resource_version_,
+        [this](bool deleted, const json::object& object) { deleted ? sink_.remove(object) : sink_.put(object); });
     if (taken) set_connected();
     return taken;
   };

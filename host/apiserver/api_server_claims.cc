@@ -106,9 +106,8 @@ Task<Status> ApiServer::follow_selected(std::string selector, std::function<void
   if (!version) co_return std::unexpected(version.error());
   on_event({ClaimEvent::Kind::kListed, {}});
   std::function<Status(std::string_view)> take = [&version, &on_event](std::string_view line) {
-    return deliver_watched_object(line, *version, [&](WatchedChange change, const json::object& object) {
-      const bool gone = change == WatchedChange::kDeleted;
-      deliver(gone ? ClaimEvent::Kind::kGone : ClaimEvent::Kind::kThere, object, on_event);
+    return deliver_watched_object(line, *version, [&](bool deleted, const json::object& object) {
+      deliver(deleted ? ClaimEvent::Kind::kGone : ClaimEvent::Kind::kThere, object, on_event);
     });
   };
   while (true) {

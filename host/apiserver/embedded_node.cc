@@ -112,9 +112,9 @@ Task<Result<ClusterNode>> EmbeddedNode::get_node(std::string, Instant) {
   co_return ClusterNode{.uid = node_uid_, .declared_features = {}};
 }
 
-void EmbeddedNode::record(SliceEvent::Kind kind, Slice slice) {
+void EmbeddedNode::record(bool deleted, Slice slice) {
   slice.resource_version = std::to_string(++version_);
-  events_.push_back({version_, {kind, std::move(slice)}});
+  events_.push_back({version_, {deleted, std::move(slice)}});
   if (events_.size() <= kMaxEvents) return;
   oldest_ = events_.front().version;
   events_.pop_front();
@@ -141,7 +141,7 @@ void EmbeddedNode::rescan_file(const std::filesystem::path& file, std::map<std::
   }
   if (const auto written = number(slice->resource_version); written < kMaxVersion)
     version_ = std::max(version_, written);
-  record(known != stored_.end() ? SliceEvent::Kind::kModified : SliceEvent::Kind::kAdded, *std::move(slice));
+  record(false, *std::move(slice));
   found.emplace(name, Stored{events_.back().event.slice, stamp});
 }
 
@@ -154,7 +154,7 @@ void EmbeddedNode::rescan() {
   std::map<std::string, Stored> found;
   for (const auto& file : files) rescan_file(file, found);
   for (auto& [name, stored] : stored_) {
-    if (!found.contains(name)) record(SliceEvent::Kind::kDeleted, std::move(stored.slice));
+    if (!found.contains(name)) record(true, std::move(stored.slice));
   }
   stored_ = std::move(found);
 }
@@ -194,7 +194,7 @@ Result<Slice> EmbeddedNode::write(Slice slice) {
   const std::string name = slice.name;
   const auto written = write_file_atomically(slice_file(name), text, 0644, false);
   if (!written) return within(written.error(), "ResourceSlice '{}'", name);
-  record(find(name) ? SliceEvent::Kind::kModified : SliceEvent::Kind::kAdded, std::move(slice));
+  record(false, std::move(slice));
   const Slice& stored = events_.back().event.slice;
   stored_[name] = {stored, stamp_of(slice_file(name))};
   return stored;

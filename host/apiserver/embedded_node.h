@@ -64,7 +64,7 @@ class EmbeddedNode final : public Cluster {
   // Compares the folder with the known files. Each change becomes an event with a version of its own.
   void rescan();
   void rescan_file(const std::filesystem::path& file, std::map<std::string, Stored>& found);
-  void record(SliceEvent::Kind kind, Slice slice);
+  void record(bool deleted, Slice slice);
   Result<Slice> write(Slice slice);
   const Stored* find(const std::string& name) const;
 

@@ -4,10 +4,11 @@
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
-#include "host/apiserver/slice_watch.h"
+#include "host/apiserver/slice_json.h"
+#include "host/apiserver/watch_event.h"
+#include "host/core/log.h"
 #include "host/model/resource_version.h"
 
 namespace cardcage {
@@ -88,14 +89,17 @@ Task<std::optional<Status>> SliceFeed::lead() {
 }
 
 Status SliceFeed::take_line(std::string_view line) {
-  const std::function<void(SliceEvent)> deliver = [this](const SliceEvent& event) {
-    const auto& [driver, version] = std::tie(event.slice.driver, event.slice.resource_version);
-    newest_[driver] = version;
+  const auto deliver = [this](bool deleted, const json::object& object) {
+    const auto slice = slice_from_json(object);
+    if (!slice)
+      return log_limited(LogLevel::kWarn, "slice-event", "ignoring a ResourceSlice that cannot be read",
+                         {{"error", slice.error().message}});
+    newest_[slice->driver] = slice->resource_version;
     for (Follower& follower : followers_)
-      if (!follower.behind && follower.driver == driver && !is_known(version, follower.version))
-        follower.on_event(event);
+      if (!follower.behind && follower.driver == slice->driver && !is_known(slice->resource_version, follower.version))
+        follower.on_event({deleted, *slice});
   };
-  if (auto taken = deliver_watch_event(line, version_, deliver); !taken) return taken;
+  if (auto taken = deliver_watched_object(line, version_, deliver); !taken) return taken;
   for (Follower& follower : followers_)
     if (!follower.behind && !is_known(version_, follower.version)) follower.version = version_;
   return {};

@@ -5,7 +5,7 @@
 namespace cardcage {
 
 Status deliver_watched_object(std::string_view line, std::string& version,
-                              const std::function<void(WatchedChange, const json::object&)>& on_object) {
+                              const std::function<void(bool deleted, const json::object&)>& on_object) {
   if (line.empty()) return {};
   const auto parsed = parse_json(line, "watch event");
   if (!parsed) return fail(Code::kUnavailable, "{}", parsed.error().message);
@@ -16,9 +16,8 @@ Status deliver_watched_object(std::string_view line, std::string& version,
 
   // `version` advances after the delivery: if the callback ends the watch, the next watch must see the event again.
   const std::string next(text_at(object_at(object, "metadata"), "resourceVersion"));
-  if (type == "ADDED") on_object(WatchedChange::kAdded, object);
-  if (type == "MODIFIED") on_object(WatchedChange::kModified, object);
-  if (type == "DELETED") on_object(WatchedChange::kDeleted, object);
+  if (type == "ADDED" || type == "MODIFIED") on_object(false, object);
+  if (type == "DELETED") on_object(true, object);
   if (!next.empty()) version = next;
   return {};
 }

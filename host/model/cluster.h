@@ -39,8 +39,9 @@ struct PodClaims {
   std::vector<std::string> names;
 };
 
+// A slice in its current state, or a deleted one.
 struct SliceEvent {
-  enum class Kind { kAdded, kModified, kDeleted } kind = Kind::kAdded;
+  bool deleted = false;
   Slice slice;
 };
 

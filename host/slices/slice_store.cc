@@ -24,7 +24,7 @@ SliceStore::Change SliceStore::apply(SliceEvent event) {
   const auto known = slices_.find(event.slice.name);
   if (known != slices_.end() && is_known(event.slice.resource_version, known->second.resource_version))
     return Change::kNone;
-  if (event.kind == SliceEvent::Kind::kDeleted) {
+  if (event.deleted) {
     if (known == slices_.end()) return Change::kNone;
     slices_.erase(known);
     return Change::kDeleted;

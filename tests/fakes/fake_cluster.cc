@@ -70,8 +70,7 @@ Slice FakeCluster::put_slice(Slice slice) {
   if (slice.name.empty()) slice.name = fmt::format("{}{:05d}", slice.generate_name, ++generated_);
   const auto old = slices_.find(slice.name);
   if (old != slices_.end()) slice.uid = old->second.uid;
-  const auto kind = old == slices_.end() ? SliceEvent::Kind::kAdded : SliceEvent::Kind::kModified;
-  return keep(std::move(slice), kind);
+  return keep(std::move(slice));
 }
 
 void FakeCluster::remove_slice(const std::string& name) {
@@ -232,7 +231,7 @@ Result<Slice> FakeCluster::store(Verb verb, Slice slice) {
       return fail(Code::kInvalidArgument, "a new slice has no name and no resourceVersion, but a generateName");
     // The server keeps at most 58 bytes of the generateName and adds 5 characters.
     slice.name = fmt::format("{}{:05d}", slice.generate_name.substr(0, 58), ++generated_);
-    return keep(std::move(slice), SliceEvent::Kind::kAdded);
+    return keep(std::move(slice));
   }
   const auto old = slices_.find(slice.name);
   if (old == slices_.end() && verb == Verb::kDelete) return slice;
@@ -247,10 +246,10 @@ Result<Slice> FakeCluster::store(Verb verb, Slice slice) {
       old->second.pool.name != slice.pool.name)
     return fail(Code::kInvalidArgument, "driver, nodeName and pool.name of resourceslice '{}' are immutable",
                 slice.name);
-  return keep(std::move(slice), SliceEvent::Kind::kModified);
+  return keep(std::move(slice));
 }
 
-Slice FakeCluster::keep(Slice slice, SliceEvent::Kind kind) {
+Slice FakeCluster::keep(Slice slice) {
   if (on_store_) on_store_(slice);
   if (slice.uid.empty()) slice.uid = fmt::format("uid-{}", version_ + 1);
   for (SliceDevice& device : slice.devices)
@@ -258,7 +257,7 @@ Slice FakeCluster::keep(Slice slice, SliceEvent::Kind kind) {
       if (taint.time_added.empty()) taint.time_added = fmt::format("2026-01-01T00:00:{:02d}Z", version_ % 60);
   slice.resource_version = std::to_string(++version_);
   slices_[slice.name] = slice;
-  publish(kind, slice);
+  publish(false, slice);
   return slice;
 }
 
@@ -266,11 +265,11 @@ void FakeCluster::drop(std::map<std::string, Slice>::iterator entry) {
   Slice slice = std::move(entry->second);
   slices_.erase(entry);
   slice.resource_version = std::to_string(++version_);
-  publish(SliceEvent::Kind::kDeleted, slice);
+  publish(true, slice);
 }
 
-void FakeCluster::publish(SliceEvent::Kind kind, const Slice& slice) {
-  events_.push_back({version_, {kind, slice}});
+void FakeCluster::publish(bool deleted, const Slice& slice) {
+  events_.push_back({version_, {deleted, slice}});
   for (Watcher& watcher : watchers_) watcher.wakeup.wake();
 }
 

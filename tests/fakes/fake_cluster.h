@@ -133,9 +133,9 @@ class FakeCluster final : public Cluster {
   Task<bool> deliver(Verb verb);
   Task<Result<Slice>> write(Verb verb, Slice slice, Instant deadline);
   Result<Slice> store(Verb verb, Slice slice);
-  Slice keep(Slice slice, SliceEvent::Kind kind);
+  Slice keep(Slice slice);
   void drop(std::map<std::string, Slice>::iterator entry);
-  void publish(SliceEvent::Kind kind, const Slice& slice);
+  void publish(bool deleted, const Slice& slice);
 
   using Claims = std::map<std::pair<std::string, std::string>, Claim>;
   Claims reported() const;

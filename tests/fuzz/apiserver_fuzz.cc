@@ -6,7 +6,7 @@
 
 #include "host/apiserver/claim_json.h"
 #include "host/apiserver/slice_json.h"
-#include "host/apiserver/slice_watch.h"
+#include "host/apiserver/watch_event.h"
 #include "host/apiserver/yaml.h"
 
 namespace {
@@ -30,6 +30,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   if (const auto value = parse_json(text, "input")) try_value(*value);
   if (const auto value = parse_yaml(text, "input")) try_value(*value);
   std::string version;
-  (void)deliver_watch_event(text, version, [](const SliceEvent&) {});
+  (void)deliver_watched_object(text, version, [](bool, const json::object& object) { try_value(object); });
   return 0;
 }

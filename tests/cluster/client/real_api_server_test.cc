@@ -118,9 +118,9 @@ TEST_F(RealApiServerTest, ASliceLivesItsWholeLifeAndIsWatched) {
   EXPECT_TRUE(run(api->delete_slice(*updated, soon())));
 
   run_until([&] { return events.size() >= 3; });
-  EXPECT_EQ(events[0].kind, SliceEvent::Kind::kAdded);
+  EXPECT_FALSE(events[0].deleted);
   EXPECT_EQ(events[1].slice.resource_version, updated->resource_version);
-  EXPECT_EQ(events[2].kind, SliceEvent::Kind::kDeleted);
+  EXPECT_TRUE(events[2].deleted);
   cancel.emit(asio::cancellation_type::terminal);
   settle();
   EXPECT_EQ(ended->error().code, Code::kCancelled);

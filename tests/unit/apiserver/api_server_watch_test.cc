@@ -51,11 +51,11 @@ TEST_F(ApiServerWatchTest, EventsOfOurSlicesArrive) {
                           .as_object());
   server.remove(kSlices, created->name);
   run_until([&] { return events.size() >= 3; });
-  EXPECT_EQ(events[0].kind, SliceEvent::Kind::kAdded);
+  EXPECT_FALSE(events[0].deleted);
   EXPECT_EQ(events[0].slice.devices, slice().devices);
-  EXPECT_EQ(events[1].kind, SliceEvent::Kind::kModified);
+  EXPECT_FALSE(events[1].deleted);
   EXPECT_EQ(events[1].slice.resource_version, updated->resource_version);
-  EXPECT_EQ(events[2].kind, SliceEvent::Kind::kDeleted);
+  EXPECT_TRUE(events[2].deleted);
 }
 
 TEST_F(ApiServerWatchTest, ContinuesWhereTheLastWatchEnded) {

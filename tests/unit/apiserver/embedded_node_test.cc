@@ -205,9 +205,9 @@ TEST_F(EmbeddedWatchTest, OurOwnWritesAreEvents) {
   const auto updated = run(node->update_slice(changed, Instant::max()));
   ASSERT_TRUE(run(node->delete_slice(*updated, Instant::max())));
   expect_events(events, 3);
-  EXPECT_EQ(events[0].kind, SliceEvent::Kind::kAdded);
-  EXPECT_EQ(events[1].kind, SliceEvent::Kind::kModified);
-  EXPECT_EQ(events[2].kind, SliceEvent::Kind::kDeleted);
+  EXPECT_FALSE(events[0].deleted);
+  EXPECT_FALSE(events[1].deleted);
+  EXPECT_TRUE(events[2].deleted);
   EXPECT_EQ(version, events[2].slice.resource_version);
 }
 
@@ -216,7 +216,7 @@ TEST_F(EmbeddedWatchTest, AFileDeletedByHandIsAnEvent) {
   watch(list().resource_version);
   std::filesystem::remove(folder / "slices" / (stored.name + ".json"));
   expect_events(events, 1);
-  EXPECT_EQ(events[0].kind, SliceEvent::Kind::kDeleted);
+  EXPECT_TRUE(events[0].deleted);
   EXPECT_EQ(events[0].slice.name, stored.name);
 }
 
@@ -226,7 +226,7 @@ TEST_F(EmbeddedWatchTest, ChangesBetweenListAndWatchAreNotLost) {
   std::filesystem::remove(folder / "slices" / (stored.name + ".json"));
   watch(from);
   expect_events(events, 1);
-  EXPECT_EQ(events[0].kind, SliceEvent::Kind::kDeleted);
+  EXPECT_TRUE(events[0].deleted);
 }
 
 TEST_F(EmbeddedWatchTest, SlicesOfOtherDriversAreIgnored) {
