@@ -55,11 +55,7 @@ class ApiServer final : public Cluster {
   // All drivers share one watch, which the server ends after 5 to 10 minutes. See SliceFeed.
   Task<Status> watch_slices(std::string driver, std::string node_name, std::string& version,
                             std::function<void(SliceEvent)> on_event) override;
-  bool is_away() const override { return session_.is_away(); }
-  std::uint64_t returns() const override { return session_.returns(); }
-  Task<void> wait_to_retry(Clock& clock, Instant due, Duration spread) override {
-    return session_.wait_to_retry(clock, due, spread);
-  }
+  Contact& contact() override { return session_.contact(); }
   // Creates an Event again that the server has forgotten (--event-ttl, an hour by default).
   Task<Status> write_event(NodeEvent event, Instant deadline) override;
 

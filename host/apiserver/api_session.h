@@ -40,12 +40,8 @@ class ApiSession {
   // Hands the lines of a 2xx response to `on_line` until it ends (ok). Retries once after 401, and never otherwise.
   Task<Status> stream(ApiCall call, Duration timeout, std::function<Status(std::string_view line)> on_line);
 
-  // These are for retries of the callers. See Contact.
-  bool is_away() const { return contact_.is_lost(); }
-  std::uint64_t returns() const { return contact_.returns(); }
-  Task<void> wait_to_retry(Clock& clock, Instant due, Duration spread) {
-    return contact_.wait_to_retry(clock, due, spread);
-  }
+  // For retries of the callers.
+  Contact& contact() { return contact_; }
 
  private:
   void note(const Result<HttpResponse>& response);

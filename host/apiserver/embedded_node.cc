@@ -70,7 +70,7 @@ Result<std::unique_ptr<EmbeddedNode>> EmbeddedNode::make(asio::io_context& core,
 }
 
 EmbeddedNode::EmbeddedNode(asio::io_context& core, Clock& clock, std::filesystem::path folder, std::string node_uid)
-    : core_(core), clock_(clock), folder_(std::move(folder)), node_uid_(std::move(node_uid)) {}
+    : core_(core), clock_(clock), contact_(core, 0), folder_(std::move(folder)), node_uid_(std::move(node_uid)) {}
 
 std::filesystem::path EmbeddedNode::slice_file(const std::string& name) const {
   return folder_ / "slices" / (name + ".json");
@@ -268,8 +268,6 @@ Task<Status> EmbeddedNode::watch_slices(std::string driver, std::string node_nam
     if (after.cancelled() != asio::cancellation_type::none) co_return fail(Code::kCancelled, "the watch was cancelled");
   }
 }
-
-Task<void> EmbeddedNode::wait_to_retry(Clock& clock, Instant due, Duration) { co_await clock.sleep_until(due); }
 
 Task<Status> EmbeddedNode::write_event(NodeEvent event, Instant) {
   if (auto valid = check_event(event); !valid) co_return valid;

@@ -44,9 +44,7 @@ class EmbeddedNode final : public Cluster {
   Task<Status> delete_slice(Slice slice, Instant deadline) override;
   Task<Status> watch_slices(std::string driver, std::string node_name, std::string& version,
                             std::function<void(SliceEvent)> on_event) override;
-  bool is_away() const override { return false; }
-  std::uint64_t returns() const override { return 0; }
-  Task<void> wait_to_retry(Clock& clock, Instant due, Duration spread) override;
+  Contact& contact() override { return contact_; }
   Task<Status> write_event(NodeEvent event, Instant deadline) override;
 
  private:
@@ -70,6 +68,7 @@ class EmbeddedNode final : public Cluster {
 
   asio::io_context& core_;
   Clock& clock_;
+  Contact contact_;  // never lost
   std::filesystem::path folder_;
   std::string node_uid_;
   std::map<std::string, Stored> stored_;  // by name

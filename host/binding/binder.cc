@@ -75,7 +75,7 @@ Task<void> Binder::follow_once() {
                   "cannot follow the ResourceClaims that wait for devices with binding conditions",
                   {{"driver", driver_}, {"error", ended.error().message}});
     const Instant due = environment_.clock.now() + follow_again_.next(environment_.cluster);
-    co_await environment_.cluster.wait_to_retry(environment_.clock, due, kSpreadOfLists);
+    co_await environment_.cluster.contact().wait_to_retry(environment_.clock, due, kSpreadOfLists);
   }
 }
 

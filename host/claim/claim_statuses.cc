@@ -132,7 +132,7 @@ Task<void> ClaimStatuses::run() {
 // Pauses have grown long in an outage.
 Task<void> ClaimStatuses::hurry_after_outages() {
   while (true) {
-    co_await cluster_.wait_to_retry(clock_, Instant::max(), kSpreadOfWrites);
+    co_await cluster_.contact().wait_to_retry(clock_, Instant::max(), kSpreadOfWrites);
     const bool over = co_await cancelled();
     if (over) co_return;
     for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {

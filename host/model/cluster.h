@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "host/core/clock.h"
+#include "host/core/contact.h"
 #include "host/model/claim.h"
 #include "host/model/claim_status.h"
 #include "host/model/node_event.h"
@@ -97,14 +97,8 @@ class Cluster {
   virtual Task<Status> watch_slices(std::string driver, std::string node_name, std::string& version,
                                     std::function<void(SliceEvent)> on_event) = 0;
 
-  // Returns true while calls do not reach the cluster.
-  virtual bool is_away() const = 0;
-  // Returns how often the cluster has responded again after an outage.
-  virtual std::uint64_t returns() const = 0;
-  // Pauses before a call is tried again. Returns at `due`, or, if the cluster responds again before, after an outage in
-  // which it could not be reached, after a random part of `spread`, if that is earlier. Returns early when the
-  // surrounding coroutine is cancelled.
-  virtual Task<void> wait_to_retry(Clock& clock, Instant due, Duration spread) = 0;
+  // Tells callers when to try a call again: the contact is lost while calls do not reach the cluster.
+  virtual Contact& contact() = 0;
 
   // Creates the Event, or updates it if its count says that it has happened before. Safe to repeat after kUnavailable.
   virtual Task<Status> write_event(NodeEvent event, Instant deadline) = 0;

@@ -15,8 +15,8 @@ class ClusterBackoff {
   ClusterBackoff(Duration first, Duration longest, std::uint32_t seed) : pauses_(first, longest, seed) {}
   ClusterBackoff(Duration first, Duration longest, const std::string& name) : pauses_(first, longest, name) {}
 
-  Duration next(const Cluster& cluster) {
-    const std::uint64_t returns = cluster.returns();
+  Duration next(Cluster& cluster) {
+    const std::uint64_t returns = cluster.contact().returns();
     if (std::exchange(returns_, returns) != returns) pauses_.reset();
     return pauses_.next();
   }

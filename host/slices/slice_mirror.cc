@@ -64,7 +64,7 @@ Task<void> SliceMirror::watch() {
       continue;
     }
     if (!status) fail_watch(status.error());
-    co_await cluster_.wait_to_retry(clock_, clock_.now() + retry_.next(cluster_), kSpreadOfLists);
+    co_await cluster_.contact().wait_to_retry(clock_, clock_.now() + retry_.next(cluster_), kSpreadOfLists);
   }
 }
 

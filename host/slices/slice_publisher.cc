@@ -118,9 +118,9 @@ Task<void> SlicePublisher::reconcile() {
 Task<void> SlicePublisher::wait_to_retry() {
   const bool list_first = !mirror_.listed();
   Duration pause = retry_.next(cluster_);
-  if (cluster_.is_away() && !list_first) pause = std::min<Duration>(pause, kPauseWhileAway);
+  if (cluster_.contact().is_lost() && !list_first) pause = std::min<Duration>(pause, kPauseWhileAway);
   const Duration spread = list_first ? kSpreadOfLists : kSpreadOfWrites;
-  co_await cluster_.wait_to_retry(clock_, clock_.now() + pause, spread);
+  co_await cluster_.contact().wait_to_retry(clock_, clock_.now() + pause, spread);
 }
 
 Task<void> SlicePublisher::wait_for_end_of_burst() {

@@ -22,6 +22,8 @@ namespace {
 // Claim "<n>" has the device "gpu-<n>".
 class EndlessCluster final : public Cluster {
  public:
+  explicit EndlessCluster(asio::io_context& core) : contact_(core, 0) {}
+
   Task<Result<Claim>> get_claim(std::string name_space, std::string name, Instant) override {
     Claim claim{.ref = {name_space, name, name}, .allocated = true};
     claim.allocations.push_back({.request = "main", .driver = kDriver, .pool = "node", .device = "gpu-" + name});
@@ -44,10 +46,11 @@ class EndlessCluster final : public Cluster {
   Task<Status> watch_slices(std::string, std::string, std::string&, std::function<void(SliceEvent)>) override {
     co_return Status{};
   }
-  bool is_away() const override { return false; }
-  std::uint64_t returns() const override { return 0; }
-  Task<void> wait_to_retry(Clock& clock, Instant due, Duration) override { co_await clock.sleep_until(due); }
+  Contact& contact() override { return contact_; }
   Task<Status> write_event(NodeEvent, Instant) override { co_return Status{}; }
+
+ private:
+  Contact contact_;
 };
 
 class EndlessDirectory final : public DeviceDirectory {
@@ -132,7 +135,7 @@ class Host {
   SystemClock clock_;
   const DeadlineConfig deadlines_;
   FakeClaimHost host_;
-  EndlessCluster cluster_;
+  EndlessCluster cluster_{core_};
   ClaimReader reader_{core_, clock_, cluster_, [](const std::string&, Instant) -> Task<bool> { co_return false; }};
   std::shared_ptr<FakeModule> module_ = std::make_shared<FakeModule>(core_);
   EndlessDirectory directory_{module_};

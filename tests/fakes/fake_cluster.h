@@ -14,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "host/core/contact.h"
 #include "host/core/wakeup.h"
 #include "host/model/cluster.h"
 
@@ -109,11 +108,7 @@ class FakeCluster final : public Cluster {
   Task<Status> delete_slice(Slice slice, Instant deadline) override;
   Task<Status> watch_slices(std::string driver, std::string node_name, std::string& version,
                             std::function<void(SliceEvent)> on_event) override;
-  bool is_away() const override { return contact_.is_lost(); }
-  std::uint64_t returns() const override { return contact_.returns(); }
-  Task<void> wait_to_retry(Clock& clock, Instant due, Duration spread) override {
-    return contact_.wait_to_retry(clock, due, spread);
-  }
+  Contact& contact() override { return contact_; }
   Task<Status> write_event(NodeEvent event, Instant deadline) override;
 
  private:
