@@ -125,9 +125,8 @@ std::shared_ptr<const ClaimRecord> Binder::begun(const std::string& uid) const {
 
 std::vector<std::shared_ptr<const ClaimRecord>> Binder::all_begun() const {
   std::vector<std::shared_ptr<const ClaimRecord>> records;
-  const auto& claims = environment_.ledger.claims();
-  for (auto claim = claims.lower_bound({driver_, ""}); claim != claims.end() && claim->first.driver == driver_; ++claim)
-    if (begun(claim->first.uid)) records.push_back(claim->second);
+  for (const auto& [key, record] : environment_.ledger.claims_of(driver_))
+    if (begun(key.uid)) records.push_back(record);
   return records;
 }
 

@@ -390,10 +390,7 @@ bool ResourceAllocator::busy(const std::string& id) const {
 
 std::vector<std::shared_ptr<const ClaimRecord>> ResourceAllocator::records() const {
   std::vector<std::shared_ptr<const ClaimRecord>> records;
-  const auto& claims = environment_.ledger.claims();
-  for (auto entry = claims.lower_bound({resource_, ""}); entry != claims.end() && entry->first.driver == resource_;
-       ++entry)
-    records.push_back(entry->second);
+  for (const auto& [key, record] : environment_.ledger.claims_of(resource_)) records.push_back(record);
   return records;
 }
 

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <ranges>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,11 @@ class Ledger {
 
   // [core]
   const Claims& claims() const { return claims_; }
+  // Those of a driver or resource.
+  auto claims_of(const std::string& driver) const {
+    return std::ranges::subrange(claims_.lower_bound({driver, ""}), claims_.end()) |
+           std::views::take_while([driver](const auto& claim) { return claim.first.driver == driver; });
+  }
   std::shared_ptr<const ClaimRecord> find(const ClaimKey& key) const;
   // Claims whose records have the device: by the module's id for it, or by its name in the module or at the driver, in
   // any pool. host/claim/conflicts.h decides whether they have the hardware.

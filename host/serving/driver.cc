@@ -69,11 +69,7 @@ Driver::Driver(ServedName served, const ServingContext& shared)
   if (front_->server || has_claims()) serve();
 }
 
-bool Driver::has_claims() const {
-  const auto& claims = context().ledger.claims();
-  const auto first = claims.lower_bound({name().name, ""});
-  return first != claims.end() && first->first.driver == name().name;
-}
+bool Driver::has_claims() const { return !context().ledger.claims_of(name().name).empty(); }
 
 Instant Driver::refresh_health() {
   HealthList known = context().table.health(name());
@@ -117,10 +113,8 @@ HealthList Driver::gone_devices() const {
   const DeviceTable& table = context().table;
   HealthList list;
   std::set<std::pair<std::string, std::string>> gone;
-  const auto& claims = context().ledger.claims();
-  for (auto claim = claims.lower_bound({name().name, ""}); claim != claims.end() && claim->first.driver == name().name;
-       ++claim)
-    for (const ModulePart& part : claim->second->parts) {
+  for (const auto& [key, record] : context().ledger.claims_of(name().name))
+    for (const ModulePart& part : record->parts) {
       const Supervisor* const supervisor = table.supervisor_of(part.module);
       if (!supervisor || !supervisor->snapshot()) continue;  // its gone devices are unknown
       for (const HeldDevice& held : part.devices) {
