@@ -63,7 +63,8 @@ Driver::Driver(ServedName served, const ServingContext& shared)
       measured_(name().name, *claims_, shared.meter, shared.clock),
       front_(shared.standby.take(name().name)),
       publisher_(make_publisher(name().name, shared)),
-      binder_(make_binder(name().name, claims_, shared)) {
+      binder_(make_binder(name().name, claims_, shared)),
+      parts_(shared.core) {
   start();
   front_->claims.serve_by(measured_);
   if (front_->server || has_claims()) serve();
@@ -85,13 +86,16 @@ Instant Driver::refresh() {
   const DeviceTable& table = context().table;
   const Instant next = refresh_health();
   if (has_claims() || table.known(name())) serve();
-  if (!binding_) spawn(context().core, make_ready(binding_.emplace(context().core)));
+  if (!std::exchange(working_, true)) {
+    parts_.spawn(binder_->run());
+    parts_.spawn(publisher_->run());
+  }
   auto pools = table.pools(name());
   if (configured() && !table.complete(name())) {
     // Pools that no rule names any more are deleted at once. The others stay until their modules have listed their
     // devices.
     for (auto& [pool, content] : pools) content = nullptr;
-    publish(std::move(pools));
+    publisher_->set_pools(std::move(pools));
     return next;
   }
   if (!pools.empty())
@@ -99,13 +103,8 @@ Instant Driver::refresh() {
   else if (!offers_nothing_)
     offers_nothing_ = context().clock.now();
   binder_->set_devices(bound_devices(pools));
-  publish(std::move(pools));
-  return next;
-}
-
-void Driver::publish(SlicePublisher::Pools pools) {
   publisher_->set_pools(std::move(pools));
-  if (!publishing_) spawn(context().core, run_publisher(publishing_.emplace(context().core)));
+  return next;
 }
 
 // Lists devices that claims hold and no module lists: the kubelet would report a device without health as unknown.
@@ -124,16 +123,6 @@ HealthList Driver::gone_devices() const {
       }
     }
   return list;
-}
-
-Task<void> Driver::run_publisher(OneShot<bool> ended) {
-  co_await publisher_->run();
-  ended.set(true);
-}
-
-Task<void> Driver::make_ready(OneShot<bool> ended) {
-  co_await binder_->run();
-  ended.set(true);
 }
 
 Result<std::unique_ptr<DriverServer>> Driver::open_server() {
@@ -161,18 +150,16 @@ Instant Driver::unprepare_deadline() const { return context().clock.now() + cont
 Task<void> Driver::before_stop() {
   binder_->stop();
   publisher_->stop();
-  if (binding_) co_await binding_->wait();
-  binding_.reset();
-  binder_ = make_binder(name().name, claims_, context());
-  if (publishing_) co_await publishing_->wait();
-  publishing_.reset();
+  co_await parts_.join(context().clock, Instant::max());
+  working_ = false;
   offers_nothing_.reset();
+  binder_ = make_binder(name().name, claims_, context());
   publisher_ = make_publisher(name().name, context());
 }
 
 bool Driver::idle() const {
   if (has_claims()) return false;
-  if (!publishing_) return true;
+  if (!working_) return true;
   return offers_nothing_ &&
          (publisher_->status().in_sync || context().clock.now() - *offers_nothing_ > kPublisherLimit);
 }

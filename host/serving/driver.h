@@ -9,6 +9,7 @@
 #include "host/binding/binder.h"
 #include "host/claim/claim_preparer.h"
 #include "host/claim/measured_claims.h"
+#include "host/core/task_group.h"
 #include "host/serving/driver_front.h"
 #include "host/serving/served.h"
 #include "host/slices/slice_publisher.h"
@@ -51,17 +52,14 @@ class Driver final : public Served<DriverServer> {
   Instant refresh_health();
   HealthList gone_devices() const;
   Instant unprepare_deadline() const;
-  void publish(SlicePublisher::Pools pools);
-  Task<void> run_publisher(OneShot<bool> ended);
-  Task<void> make_ready(OneShot<bool> ended);
 
   const std::shared_ptr<ClaimPreparer> claims_;
   MeasuredClaims measured_;
   const std::unique_ptr<DriverFront> front_;   // never null
   std::unique_ptr<SlicePublisher> publisher_;  // never null
-  std::optional<OneShot<bool>> publishing_;    // set when the publisher has ended; nothing while it is not running
   std::unique_ptr<Binder> binder_;             // never null
-  std::optional<OneShot<bool>> binding_;       // set when the binder has ended
+  TaskGroup parts_;                            // the publisher and the binder
+  bool working_ = false;                       // they run
   std::optional<Instant> offers_nothing_;      // start of the time without devices
 };
 
