@@ -55,19 +55,16 @@ Task<Status> SliceFeed::follow(std::string driver, std::string& version, std::fu
   self.behind = watching_ && has_passed(self);
   if (self.behind) restart_.wake();
   while (!self.end) {
+    std::optional<Status> ended;
     if (leader_ == nullptr || leader_ == &self) {
       leader_ = &self;
-      const auto ended = co_await lead();
-      const auto state = co_await asio::this_coro::cancellation_state;
-      if (state.cancelled() != asio::cancellation_type::none)
-        co_return fail(Code::kCancelled, "the watch was cancelled");
-      if (ended) end_all(*ended);
+      ended = co_await lead();
     } else {
       co_await self.wakeup.wait();
-      const auto state = co_await asio::this_coro::cancellation_state;
-      if (state.cancelled() != asio::cancellation_type::none)
-        co_return fail(Code::kCancelled, "the watch was cancelled");
     }
+    const auto state = co_await asio::this_coro::cancellation_state;
+    if (state.cancelled() != asio::cancellation_type::none) co_return fail(Code::kCancelled, "the watch was cancelled");
+    if (ended) end_all(*ended);
   }
   co_return *self.end;
 }

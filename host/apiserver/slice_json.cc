@@ -252,10 +252,7 @@ json::object slice_to_json(const Slice& slice, ResourceApi version) {
     for (const auto& [name, counters] : slice.shared_counters)
       sets.push_back(json::object{{"name", name}, {"counters", to_json(counters)}});
   }
-  if (!slice.skip_node_operations.empty()) {
-    auto& skipped = (spec["skipNodeOperations"] = json::array()).get_array();
-    for (const std::string& operation : slice.skip_node_operations) skipped.push_back(json::value(operation));
-  }
+  if (!slice.skip_node_operations.empty()) spec["skipNodeOperations"] = to_json(slice.skip_node_operations);
   return json::object{{"apiVersion", fmt::format("resource.k8s.io/{}", to_string(version))},
                       {"kind", "ResourceSlice"},
                       {"metadata", metadata_json(slice)},
