@@ -4,6 +4,7 @@
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
 #include "fleet/object_key.h"
+#include "host/apiserver/api_parts.h"
 #include "host/apiserver/percent_encode.h"
 #include "host/core/cancellation.h"
 #include "host/core/log.h"
@@ -130,8 +131,8 @@ Task<Status> ComputeDomainController::settle(std::string key) {
     if (!body) co_return std::unexpected(body.error());
     // The watches report removals.
     if (step == ComputeDomainStep::kDeleteTemplate || step == ComputeDomainStep::kRemoveFinalizer) co_return Status{};
-    const auto stored = parse_json(*body, "the response of the API server");
-    if (!stored) co_return fail(Code::kUnavailable, "{}", stored.error().message);  // cut short on the way
+    const auto stored = parse_response(body);
+    if (!stored) co_return std::unexpected(stored.error());
     store_.put(step == ComputeDomainStep::kCreateTemplate ? Kind::kTemplate : Kind::kDomain, as_object(*stored));
   }
   co_return fail(Code::kAborted, "ComputeDomain '{}' keeps changing; does another controller manage it, too?", key);

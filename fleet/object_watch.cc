@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
+#include "host/apiserver/api_parts.h"
 #include "host/apiserver/percent_encode.h"
 #include "host/apiserver/timestamp.h"
 #include "host/apiserver/watch_event.h"
@@ -111,9 +112,8 @@ Task<Result<std::string>> ObjectWatch::list_page(std::string next, int size, std
   if (!next.empty()) query += "&continue=" + percent_encode(next);
   ApiCall call{.what = "list " + kind_.what, .request = {.path = std::move(query), .max_body = kMaxPage}};
   const auto body = co_await session_.call(std::move(call), clock_.now() + pace_.page_limit);
-  if (!body) co_return std::unexpected(body.error());
-  const auto page = parse_json(*body, "the response of the API server");
-  if (!page) co_return fail(Code::kUnavailable, "{}", page.error().message);  // cut short on the way
+  const auto page = parse_response(body);
+  if (!page) co_return std::unexpected(page.error());
   const auto items = items_of(as_object(*page));
   if (!items) co_return within(items.error(), "list {}", kind_.what);
   for (const json::value& item : **items) {

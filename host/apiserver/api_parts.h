@@ -1,4 +1,4 @@
-// Parts that the calls of ApiServer share.
+// Parts that calls to the API server share.
 #pragma once
 
 #include <chrono>

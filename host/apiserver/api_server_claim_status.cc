@@ -1,12 +1,11 @@
 // Applies the statuses that drivers state for a claim's devices, by server-side apply.
+#include "host/apiserver/api_parts.h"
 #include "host/apiserver/api_server.h"
 #include "host/apiserver/claim_status_json.h"
 #include "host/apiserver/percent_encode.h"
 
 namespace cardcage {
 namespace {
-
-constexpr std::size_t kMaxClaim = std::size_t{4} << 20;  // etcd holds 1.5 MiB
 
 ApiCall apply_call(ResourceApi version, const ClaimRef& claim, const StatusOwner& owner, const json::array& devices) {
   return {
@@ -16,7 +15,7 @@ ApiCall apply_call(ResourceApi version, const ClaimRef& claim, const StatusOwner
                            to_string(version), claim.name_space, claim.name, percent_encode(owner.manager())),
        .body = json::serialize(claim_status_patch(claim, devices, version)),
        .content_type = "application/apply-patch+yaml",
-       .max_body = kMaxClaim},
+       .max_body = kMaxObject},
       CallKind::kUpdate};
 }
 
@@ -29,9 +28,8 @@ Task<Status> ApiServer::apply_claim_status(ClaimRef claim, StatusOwner owner, st
   if (!entries) co_return std::unexpected(entries.error());
   MakeCall make = [&](ResourceApi version) { return apply_call(version, claim, owner, *entries); };
   const auto body = co_await call(std::move(make), deadline);
-  if (!body) co_return std::unexpected(body.error());
-  const auto stored = parse_json(*body, "the response of the API server");
-  if (!stored) co_return fail(Code::kUnavailable, "{}", stored.error().message);  // cut short on the way
+  const auto stored = parse_response(body);
+  if (!stored) co_return std::unexpected(stored.error());
   if (!has_entries(array_at(object_at(as_object(*stored), "status"), "devices"), devices))
     co_return fail(Code::kUnimplemented,
                    "the API server does not store the status of a claim's devices; its feature gate "

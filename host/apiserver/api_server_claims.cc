@@ -62,9 +62,8 @@ Task<Result<std::string>> ApiServer::list_claims(std::string selector, std::func
   while (true) {
     MakeCall make = [&](ResourceApi version) { return page_call(version, selector, next); };
     const auto body = co_await call(std::move(make), clock_.now() + kPageLimit);
-    if (!body) co_return std::unexpected(body.error());
-    const auto page = parse_json(*body, "the response of the API server");
-    if (!page) co_return fail(Code::kUnavailable, "{}", page.error().message);  // cut short on the way
+    const auto page = parse_response(body);
+    if (!page) co_return std::unexpected(page.error());
     const auto items = items_of(as_object(*page));
     if (!items) co_return within(items.error(), "list ResourceClaims");
     for (const auto& item : **items) deliver(ClaimEvent::Kind::kThere, item, on_event);
