@@ -1,6 +1,7 @@
 #include "host/apiserver/event_recorder.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "host/core/ascii.h"
 #include "host/core/backoff.h"
@@ -41,24 +42,11 @@ std::string detail_of(const HealthEvent& event) {
 
 }  // namespace
 
-const EventRecorder::Words EventRecorder::kUnhealthy{NodeEvent::Type::kWarning, "DeviceUnhealthy", "is unhealthy",
-                                                     "are unhealthy"};
-const EventRecorder::Words EventRecorder::kDegraded{NodeEvent::Type::kWarning, "DeviceDegraded", "is degraded",
-                                                    "are degraded"};
-const EventRecorder::Words EventRecorder::kHealthy{NodeEvent::Type::kNormal, "DeviceHealthy", "is healthy again",
-                                                   "are healthy again"};
-const EventRecorder::Words EventRecorder::kQuarantined{NodeEvent::Type::kWarning, "DeviceQuarantined",
-                                                       "is quarantined until an operator clears it",
-                                                       "are quarantined until an operator clears them"};
-const EventRecorder::Words EventRecorder::kGone{NodeEvent::Type::kWarning, "DeviceGone", "is gone", "are gone"};
-const EventRecorder::Words EventRecorder::kBack{NodeEvent::Type::kNormal, "DeviceBack", "is back", "are back"};
-const EventRecorder::Words EventRecorder::kCordoned{NodeEvent::Type::kNormal, "DeviceCordoned", "is cordoned",
-                                                    "are cordoned"};
-const EventRecorder::Words EventRecorder::kUncordoned{NodeEvent::Type::kNormal, "DeviceUncordoned",
-                                                      "is not cordoned any more", "are not cordoned any more"};
-const EventRecorder::Words EventRecorder::kReset{NodeEvent::Type::kNormal, "DeviceReset", "was reset", "were reset"};
-const EventRecorder::Words EventRecorder::kResetFailed{NodeEvent::Type::kWarning, "DeviceResetFailed",
-                                                       "could not be reset", "could not be reset"};
+struct EventRecorder::Words {
+  NodeEvent::Type type;
+  std::string_view reason;
+  std::string_view one, many;  // "is unhealthy", "are unhealthy"
+};
 
 EventRecorder::EventRecorder(asio::io_context& core, Clock& clock, Cluster& cluster, std::string node)
     : clock_(clock), cluster_(cluster), node_(std::move(node)), limit_(kEventBurst, kEventInterval), news_(core) {}
@@ -78,6 +66,19 @@ bool EventRecorder::is_bad(const DeviceKey& device) const {
 }
 
 const EventRecorder::Words* EventRecorder::judge(const HealthEvent& event) {
+  using enum NodeEvent::Type;
+  static constexpr Words kUnhealthy{kWarning, "DeviceUnhealthy", "is unhealthy", "are unhealthy"};
+  static constexpr Words kDegraded{kWarning, "DeviceDegraded", "is degraded", "are degraded"};
+  static constexpr Words kHealthy{kNormal, "DeviceHealthy", "is healthy again", "are healthy again"};
+  static constexpr Words kQuarantined{kWarning, "DeviceQuarantined", "is quarantined until an operator clears it",
+                                      "are quarantined until an operator clears them"};
+  static constexpr Words kGone{kWarning, "DeviceGone", "is gone", "are gone"};
+  static constexpr Words kBack{kNormal, "DeviceBack", "is back", "are back"};
+  static constexpr Words kCordoned{kNormal, "DeviceCordoned", "is cordoned", "are cordoned"};
+  static constexpr Words kUncordoned{kNormal, "DeviceUncordoned", "is not cordoned any more",
+                                     "are not cordoned any more"};
+  static constexpr Words kReset{kNormal, "DeviceReset", "was reset", "were reset"};
+  static constexpr Words kResetFailed{kWarning, "DeviceResetFailed", "could not be reset", "could not be reset"};
   const bool unhealthy = event.state == HealthState::kUnhealthy, degraded = event.state == HealthState::kDegraded;
   switch (event.kind) {
     case HealthEventKind::kBegan:

@@ -34,11 +34,7 @@ class EventRecorder {
 
  private:
   using WallTime = std::chrono::system_clock::time_point;
-  struct Words {
-    NodeEvent::Type type;
-    std::string_view reason;
-    std::string_view one, many;  // "is unhealthy", "are unhealthy"
-  };
+  struct Words;
   struct Item {
     DeviceKey device;
     std::string cause;
@@ -61,8 +57,6 @@ class EventRecorder {
     Instant at;
   };
 
-  static const Words kUnhealthy, kDegraded, kHealthy, kQuarantined, kGone, kBack, kCordoned, kUncordoned, kReset,
-      kResetFailed;
   // Returns null if the event is not news for the cluster.
   const Words* judge(const HealthEvent& event);
   void insert_bad(const DeviceKey& device, const std::string& cause);
