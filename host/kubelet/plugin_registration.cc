@@ -2,13 +2,10 @@
 
 #include "host/core/log.h"
 #include "host/core/utf8.h"
+#include "host/rpc/status.h"
+#include "host/rpc/unary_call.h"
 
 namespace cardcage {
-namespace {
-
-constexpr std::size_t kMaxError = 1024;
-
-}  // namespace
 
 std::string_view to_string(RegistrationState state) {
   switch (state) {
@@ -30,24 +27,19 @@ class PluginRegistration::Service final : public api::registration::Registration
                                     api::registration::PluginInfo* response) override {
     *response = info_;
     post(RegistrationState::kAsked, "");
-    return finish(context);
+    return finish_at_once(*context, grpc::Status::OK);
   }
   grpc::ServerUnaryReactor* NotifyRegistrationStatus(grpc::CallbackServerContext* context,
                                                      const api::registration::RegistrationStatus* request,
                                                      api::registration::RegistrationStatusResponse*) override {
     post(request->plugin_registered() ? RegistrationState::kRegistered : RegistrationState::kRefused,
-         cut_utf8(request->error(), kMaxError));
-    return finish(context);
+         cut_utf8(request->error(), kMaxErrorText));
+    return finish_at_once(*context, grpc::Status::OK);
   }
 
  private:
   void post(RegistrationState state, std::string error) {
     asio::post(registration_.core_, [this, state, error = std::move(error)] { registration_.record(state, error); });
-  }
-  static grpc::ServerUnaryReactor* finish(grpc::CallbackServerContext* context) {
-    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    reactor->Finish(grpc::Status::OK);
-    return reactor;
   }
 
   PluginRegistration& registration_;
