@@ -1,5 +1,7 @@
 #include "host/plugin/device_list_message.h"
 
+#include <google/protobuf/io/coded_stream.h>
+
 #include <vector>
 
 namespace cardcage {
@@ -15,9 +17,7 @@ void write_device(const ListedDevice& device, api::device_plugin::Device& out) {
 // Returns the size of the device in the list, with the field's tag and length.
 std::size_t listed_bytes(const api::device_plugin::Device& device) {
   const std::size_t bytes = device.ByteSizeLong();
-  std::size_t length = 1;
-  for (std::size_t rest = bytes; rest >= 0x80; rest >>= 7) ++length;
-  return 1 + length + bytes;
+  return 1 + google::protobuf::io::CodedOutputStream::VarintSize64(bytes) + bytes;
 }
 
 }  // namespace
