@@ -8,26 +8,30 @@
 namespace cardcage {
 namespace {
 
-using Kind = RecordReader::Outcome::Kind;
+using Outcome = RecordReader::Outcome;
 
 // A read into a smaller buffer than the record fails; the kernel's own has 8 KiB at most.
 using Buffer = std::array<char, 16u << 10>;
 
-RecordReader::Outcome read_record(int descriptor, Buffer& buffer) {
-  const ssize_t size = ::read(descriptor, buffer.data(), buffer.size());
-  if (size > 0) return {Kind::kRecord, {buffer.data(), static_cast<std::size_t>(size)}};
-  if (size == 0) return {Kind::kFailed, {}, EPIPE};  // a pipe without a writer, in tests
-  switch (errno) {
-    case EAGAIN: return {Kind::kNothing};
-    case EPIPE: return {Kind::kLost};  // the log has overwritten the next record
-    case EINTR: return {Kind::kSkipped};
-    default: return {Kind::kFailed, {}, errno};
-  }
-}
-
 Error cannot_read(int error_number, const std::filesystem::path& place) {
   const Error why = fail_errno(error_number, fmt::format("cannot read '{}'", place.native())).error();
   return {why.code, why.message + ": the daemon needs this file, and root or CAP_SYSLOG to read it"};
+}
+
+Result<Outcome> read_record(int descriptor, Buffer& buffer, const std::filesystem::path& place,
+                            const std::function<void(const KernelMessage&)>& heard) {
+  const ssize_t size = ::read(descriptor, buffer.data(), buffer.size());
+  if (size == 0) return std::unexpected(cannot_read(EPIPE, place));  // a pipe without a writer, in tests
+  if (size > 0) {
+    if (const auto message = read_kernel_record({buffer.data(), static_cast<std::size_t>(size)})) heard(*message);
+    return Outcome::kRead;
+  }
+  switch (errno) {
+    case EAGAIN: return Outcome::kNothing;
+    case EPIPE: return Outcome::kLost;  // the log has overwritten the next record
+    case EINTR: return Outcome::kRead;
+    default: return std::unexpected(cannot_read(errno, place));
+  }
 }
 
 }  // namespace
@@ -39,14 +43,11 @@ Result<std::unique_ptr<RecordReader>> watch_kernel_log(asio::io_context& core, C
   if (!file) return std::unexpected(cannot_read(errno, place));
   if (::lseek(file.get(), 0, SEEK_END) < 0 && errno != ESPIPE) return std::unexpected(cannot_read(errno, place));
   RecordReader::Listener records;
-  records.read = [buffer = std::make_shared<Buffer>()](int descriptor) { return read_record(descriptor, *buffer); };
-  records.record = [heard = std::move(listener.heard)](std::string_view record) {
-    if (const auto message = read_kernel_record(record)) heard(*message);
+  records.read = [buffer = std::make_shared<Buffer>(), place, heard = std::move(listener.heard)](int descriptor) {
+    return read_record(descriptor, *buffer, place, heard);
   };
   records.lost = std::move(listener.lost);
-  records.failed = [failed = std::move(listener.failed), place](int error_number) {
-    failed(cannot_read(error_number, place));
-  };
+  records.failed = std::move(listener.failed);
   return std::make_unique<RecordReader>(core, clock, std::move(file), std::move(records));
 }
 

@@ -50,19 +50,14 @@ Task<void> RecordReader::run(std::shared_ptr<Feed> feed) {
 // True if there may be more. A callback may end the feed.
 bool RecordReader::read_some(const std::shared_ptr<Feed>& feed) {
   for (int i = 0; i < kRecordsPerTurn && !feed->ended; ++i) {
-    const Outcome result = feed->listener.read(feed->stream.native_handle());
-    switch (result.kind) {
-      case Outcome::Kind::kRecord: feed->listener.record(result.record); break;
-      case Outcome::Kind::kLost: feed->listener.lost(); break;
-      case Outcome::Kind::kSkipped: break;
-      case Outcome::Kind::kNothing: return false;
-      case Outcome::Kind::kFailed: {
-        feed->ended = true;
-        const auto failed = feed->listener.failed;
-        failed(result.error_number);
-        return false;
-      }
+    const Result<Outcome> outcome = feed->listener.read(feed->stream.native_handle());
+    if (!outcome) {
+      feed->ended = true;
+      feed->listener.failed(outcome.error());
+      return false;
     }
+    if (*outcome == Outcome::kNothing) return false;
+    if (*outcome == Outcome::kLost) feed->listener.lost();
   }
   return true;
 }

@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <memory>
-#include <string_view>
 
 #include "host/core/clock.h"
 #include "host/core/unique_fd.h"
@@ -14,18 +13,13 @@ namespace cardcage {
 // not get in time, and reports the loss. The destructor ends it.
 class RecordReader {
  public:
-  struct Outcome {
-    enum class Kind : std::uint8_t { kRecord, kNothing, kLost, kSkipped, kFailed } kind = Kind::kNothing;
-    std::string_view record = {};  // valid until the next read
-    int error_number = 0;          // for kFailed
-  };
+  enum class Outcome : std::uint8_t { kRead, kNothing, kLost };
   struct Listener {
-    // Reads one record and does not block.
-    std::function<Outcome(int descriptor)> read;
-    std::function<void(std::string_view record)> record;
+    // Reads and handles one record, and does not block.
+    std::function<Result<Outcome>(int descriptor)> read;
     std::function<void()> lost;  // records were dropped before the next one
     // The reader cannot continue; no other call follows. The listener may destroy it.
-    std::function<void(int error_number)> failed;
+    std::function<void(Error)> failed;
   };
   // `descriptor` does not block.
   RecordReader(asio::io_context& core, Clock& clock, UniqueFd descriptor, Listener listener);

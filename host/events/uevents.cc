@@ -9,14 +9,20 @@
 namespace cardcage {
 namespace {
 
-using Kind = RecordReader::Outcome::Kind;
+using Outcome = RecordReader::Outcome;
 
 // The kernel's buffer has 2 KiB.
 using Buffer = std::array<char, 16u << 10>;
 constexpr std::uint32_t kKernelGroup = 1;  // udevd uses 2
 constexpr int kReceiveBuffer = 1 << 20;    // holds some hundred uevents, as when a bus is enumerated
 
-RecordReader::Outcome read_datagram(int descriptor, Buffer& buffer) {
+Error cannot_receive(int error_number) {
+  const Error why = fail_errno(error_number, "cannot receive uevents").error();
+  return {why.code, why.message + ": allow the daemon sockets of AF_NETLINK"};
+}
+
+Result<Outcome> read_datagram(int descriptor, Buffer& buffer, const Clock& clock,
+                              const std::function<void(const Uevent&)>& heard) {
   sockaddr_nl from{};
   iovec part{.iov_base = buffer.data(), .iov_len = buffer.size()};
   msghdr message{};
@@ -27,21 +33,17 @@ RecordReader::Outcome read_datagram(int descriptor, Buffer& buffer) {
   const ssize_t size = ::recvmsg(descriptor, &message, MSG_DONTWAIT);
   if (size < 0) {
     switch (errno) {
-      case EAGAIN: return {Kind::kNothing};
-      case ENOBUFS: return {Kind::kLost};
-      case EINTR: return {Kind::kSkipped};
-      default: return {Kind::kFailed, {}, errno};
+      case EAGAIN: return Outcome::kNothing;
+      case ENOBUFS: return Outcome::kLost;
+      case EINTR: return Outcome::kRead;
+      default: return std::unexpected(cannot_receive(errno));
     }
   }
   // Root of any user namespace may send here; only the kernel has the port 0.
   const bool of_kernel = message.msg_namelen == sizeof from && from.nl_family == AF_NETLINK && from.nl_pid == 0;
-  if (!of_kernel || (message.msg_flags & MSG_TRUNC) != 0) return {Kind::kSkipped};
-  return {Kind::kRecord, {buffer.data(), static_cast<std::size_t>(size)}};
-}
-
-Error cannot_receive(int error_number) {
-  const Error why = fail_errno(error_number, "cannot receive uevents").error();
-  return {why.code, why.message + ": allow the daemon sockets of AF_NETLINK"};
+  if (!of_kernel || (message.msg_flags & MSG_TRUNC) != 0) return Outcome::kRead;
+  if (const auto event = read_uevent({buffer.data(), static_cast<std::size_t>(size)}, clock.now())) heard(*event);
+  return Outcome::kRead;
 }
 
 }  // namespace
@@ -59,12 +61,11 @@ Result<std::unique_ptr<RecordReader>> watch_uevents(asio::io_context& core, Cloc
   if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
     return std::unexpected(cannot_receive(errno));
   RecordReader::Listener records;
-  records.read = [buffer = std::make_shared<Buffer>()](int descriptor) { return read_datagram(descriptor, *buffer); };
-  records.record = [heard = std::move(listener.heard), &clock](std::string_view datagram) {
-    if (const auto event = read_uevent(datagram, clock.now())) heard(*event);
+  records.read = [buffer = std::make_shared<Buffer>(), &clock, heard = std::move(listener.heard)](int descriptor) {
+    return read_datagram(descriptor, *buffer, clock, heard);
   };
   records.lost = std::move(listener.lost);
-  records.failed = [failed = std::move(listener.failed)](int error_number) { failed(cannot_receive(error_number)); };
+  records.failed = std::move(listener.failed);
   return std::make_unique<RecordReader>(core, clock, std::move(socket), std::move(records));
 }
 
