@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <cstdio>
 #include <cstdlib>
 
@@ -24,7 +23,7 @@ PluginServer::PluginServer(asio::io_context& core, Clock& clock, ServedName name
       wake_(core),
       folders_(core, [this] { wake(); }),
       registration_(core, clock, std::move(info), [this] { registration_changed(); }),
-      ended_(core) {}
+      loops_(core) {}
 
 PluginServer::~PluginServer() {
   if (phase_ == Phase::kCreated || phase_ == Phase::kStopped) return;
@@ -34,7 +33,8 @@ PluginServer::~PluginServer() {
 
 void PluginServer::start() {
   phase_ = Phase::kServing;
-  spawn(core_, run());
+  loops_.spawn(maintain_until_stopped());
+  loops_.spawn(run_streams());
 }
 
 Task<void> PluginServer::maintain_until_stopped() {
@@ -44,12 +44,6 @@ Task<void> PluginServer::maintain_until_stopped() {
   }
 }
 
-Task<void> PluginServer::run() {
-  using namespace asio::experimental::awaitable_operators;
-  co_await (maintain_until_stopped() && run_streams());
-  ended_.set(true);
-}
-
 Task<void> PluginServer::stop(Instant deadline) {
   phase_ = Phase::kStopping;
   wake();
@@ -57,7 +51,7 @@ Task<void> PluginServer::stop(Instant deadline) {
   const Duration budget = std::max(deadline - clock_.now(), Duration::zero());
   co_await drain(deadline - std::min<Duration>(kCloseReserve, budget / 2));
   co_await grpc().stop(core_, std::max<Duration>(deadline - clock_.now(), kMinGrace));
-  co_await ended_.wait();
+  co_await loops_.join(clock_, Instant::max());
   phase_ = Phase::kStopped;
 }
 

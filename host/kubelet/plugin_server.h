@@ -2,6 +2,7 @@
 #pragma once
 
 #include "host/core/folder_watch.h"
+#include "host/core/task_group.h"
 #include "host/core/wakeup.h"
 #include "host/kubelet/plugin_registration.h"
 #include "host/model/served_name.h"
@@ -48,7 +49,6 @@ class PluginServer {
 
  private:
   Task<void> maintain_until_stopped();
-  Task<void> run();
 
   asio::io_context& core_;
   Clock& clock_;
@@ -56,7 +56,7 @@ class PluginServer {
   Wakeup wake_;
   FolderWatch folders_;
   PluginRegistration registration_;
-  OneShot<bool> ended_;
+  TaskGroup loops_;
   enum class Phase : std::uint8_t { kCreated, kServing, kStopping, kStopped };
   Phase phase_ = Phase::kCreated;
 };
