@@ -40,8 +40,7 @@ bool is_uid(std::string_view text) {
 PodReconciler::PodReconciler(asio::io_context& core, Clock& clock, ClientSlot<KubeletClients>& clients,
                              HandedOut& handed_out, const KubeletSockets& sockets, const PodsWatch& pods,
                              PodReconcilerOptions options)
-    : core_(core),
-      clock_(clock),
+    : clock_(clock),
       handed_out_(handed_out),
       options_(std::move(options)),
       resources_(core, clock, clients, sockets.pod_resources),
@@ -50,7 +49,7 @@ PodReconciler::PodReconciler(asio::io_context& core, Clock& clock, ClientSlot<Ku
       retry_(kFirstRetry, kLongestListRetry, options_.jitter_seed + 1),
       wake_(core),
       stopped_(core),
-      idle_(core) {}
+      changes_(core) {}
 
 void PodReconciler::nudge() { run_by(clock_.now() + kDebounce); }
 
@@ -62,7 +61,7 @@ void PodReconciler::run_by(Instant when) {
 
 Task<void> PodReconciler::run() {
   co_await (reconcile_forever() || stopped_.wait());
-  while (!under_way_.empty()) co_await idle_.wait();
+  co_await changes_.join(clock_, Instant::max());
 }
 
 Task<void> PodReconciler::reconcile_forever() {
@@ -103,7 +102,7 @@ Task<Status> PodReconciler::reconcile_once() {
   ++rounds_;
   for (const PodHolding& holding : findings.seen) handed_out_.seen(holding.device, holding.holder);
   for (const PodHolding& holding : findings.strange)
-    if (try_begin(holding.device)) spawn(core_, adopt(holding));
+    if (try_begin(holding.device)) changes_.spawn(adopt(holding));
   if (findings.confirm) run_by(*findings.confirm);
   // Forget finished entries.
   std::set<ResourceDevice> absent, strange;
@@ -132,7 +131,7 @@ Task<void> PodReconciler::judge_absent(std::vector<AbsentDevice> absent) {
       resolve_doubt(device);
     else
       doubts_.erase(device);
-    if (PodHolders::may_release(candidate, checkpoint) && try_begin(device)) spawn(core_, release(candidate.device));
+    if (PodHolders::may_release(candidate, checkpoint) && try_begin(device)) changes_.spawn(release(candidate.device));
   }
 }
 
@@ -193,7 +192,6 @@ Task<void> PodReconciler::adopt(PodHolding holding) {
 
 void PodReconciler::finish(const ResourceDevice& device, const Status& status, const char* done, const char* failed) {
   under_way_.erase(device);
-  if (under_way_.empty()) idle_.wake();
   if (std::exchange(others_wait_, false)) run_by(clock_.now());
   last_error_ = status ? "" : status.error().message;
   if (status) {

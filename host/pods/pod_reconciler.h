@@ -12,6 +12,7 @@
 
 #include "host/core/backoff.h"
 #include "host/core/folder_watch.h"
+#include "host/core/task_group.h"
 #include "host/core/wakeup.h"
 #include "host/pods/device_checkpoint.h"
 #include "host/pods/pod_holders.h"
@@ -78,7 +79,6 @@ class PodReconciler {
   void finish(const ResourceDevice& device, const Status& status, const char* done, const char* failed);
   void run_by(Instant when);
 
-  asio::io_context& core_;
   Clock& clock_;
   HandedOut& handed_out_;
   const PodReconcilerOptions options_;
@@ -91,7 +91,8 @@ class PodReconciler {
   Instant last_began_{};                  // start of the last list of pods
   Instant offered_due_ = Instant::min();  // time of the next check of the offered devices
   Backoff retry_;
-  Wakeup wake_, stopped_, idle_;
+  Wakeup wake_, stopped_;
+  TaskGroup changes_;                       // releases and adoptions
   std::set<ResourceDevice> under_way_;      // being released or adopted
   bool others_wait_ = false;                // a waiting task needs one of these to end
   Retries failed_;                          // releases and adoptions to retry

@@ -20,20 +20,19 @@ Served<Server>::Served(ServedName name, const ServingContext& context)
       context_(context),
       attempts_(kFirstPause, kLongestPause, name_.name),
       wake_(context_.core),
-      ended_(context_.core) {}
+      runs_(context_.core) {}
 
 template <class Server>
 void Served<Server>::start() {
   state_ = Unserved{};
   started_ = context_.clock.now();
   attempts_.reset();
-  ended_ = OneShot<bool>(context_.core);
-  spawn(context_.core, run(ended_));
+  runs_.spawn(run());
   refresh_soon();
 }
 
 template <class Server>
-Task<void> Served<Server>::run(OneShot<bool> ended) {
+Task<void> Served<Server>::run() {
   Instant next = Instant::max();
   while (running()) {
     co_await wake_.wait_until(context_.clock, next);
@@ -42,7 +41,6 @@ Task<void> Served<Server>::run(OneShot<bool> ended) {
     if (const auto* unserved = std::get_if<Unserved>(&state_); unserved && unserved->error)
       next = std::min(next, unserved->next_attempt);
   }
-  ended.set(true);
 }
 
 template <class Server>
@@ -66,7 +64,7 @@ Task<void> Served<Server>::stop(Instant deadline) {
   const std::unique_ptr<Server> server = serving() ? std::move(std::get<Serving>(state_).server) : nullptr;
   state_ = Stopping{};
   wake_.wake();
-  co_await ended_.wait();
+  co_await runs_.join(context_.clock, Instant::max());
   co_await before_stop();
   if (server) co_await server->stop(deadline);
   state_ = Stopped{};

@@ -14,6 +14,7 @@
 #include "host/config/config.h"
 #include "host/core/backoff.h"
 #include "host/core/fault_point.h"
+#include "host/core/task_group.h"
 #include "host/core/wakeup.h"
 #include "host/kubelet/clients.h"
 #include "host/ledger/ledger.h"
@@ -115,7 +116,7 @@ class Served {
   struct Stopped {};
 
   bool serving() const { return std::holds_alternative<Serving>(state_); }
-  Task<void> run(OneShot<bool> ended);
+  Task<void> run();
 
   const ServedName name_;
   const ServingContext context_;
@@ -124,7 +125,7 @@ class Served {
   Instant started_{};
   Backoff attempts_;
   Wakeup wake_;
-  OneShot<bool> ended_;  // set when run() has returned
+  TaskGroup runs_;
 };
 
 }  // namespace cardcage
