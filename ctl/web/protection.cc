@@ -1,15 +1,11 @@
 #include "ctl/web/protection.h"
 
-#include "host/config/config.h"
-
 namespace cardcage {
 namespace {
 
 Result<Credentials> open_credentials(Clock& clock, const std::filesystem::path& kubeconfig) {
   if (!kubeconfig.empty()) return Credentials::from_kubeconfig(clock, kubeconfig);
-  ServiceAccountPlaces pod;
-  pod.host = process_environment("KUBERNETES_SERVICE_HOST").value_or("");
-  pod.port = process_environment("KUBERNETES_SERVICE_PORT").value_or("");
+  auto pod = ServiceAccountPlaces::of_pod();
   if (pod.host.empty())
     return fail(Code::kFailedPrecondition,
                 "KUBERNETES_SERVICE_HOST is not set, so this is not a pod; add --kubeconfig");

@@ -5,7 +5,6 @@
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <optional>
 
 #include "embedded/fleet_page.h"
@@ -22,14 +21,9 @@
 namespace cardcage {
 namespace {
 
-std::string from_environment(const char* name) {
-  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): this process never calls setenv
-  return value != nullptr ? value : "";
-}
-
 Result<Credentials> credentials_of(Clock& clock, const FleetOptions& options) {
   if (!options.kubeconfig.empty()) return Credentials::from_kubeconfig(clock, options.kubeconfig);
-  ServiceAccountPlaces places{from_environment("KUBERNETES_SERVICE_HOST"), from_environment("KUBERNETES_SERVICE_PORT")};
+  auto places = ServiceAccountPlaces::of_pod();
   if (places.host.empty())
     return fail(Code::kFailedPrecondition,
                 "not in a pod (KUBERNETES_SERVICE_HOST is not set); name a kubeconfig with --kubeconfig");

@@ -1,7 +1,5 @@
 #include "host/apiserver/api_server.h"
 
-#include <cstdlib>
-
 #include "host/apiserver/api_parts.h"
 #include "host/apiserver/claim_json.h"
 #include "host/apiserver/event_json.h"
@@ -12,11 +10,6 @@ namespace cardcage {
 namespace {
 
 constexpr const char* kFindVersions = "find the versions of resource.k8s.io";
-
-std::string from_environment(const char* name) {
-  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): this process never calls setenv
-  return value != nullptr ? value : "";
-}
 
 ApiCall claim_call(ResourceApi version, const std::string& name_space, const std::string& name) {
   return {fmt::format("get ResourceClaim '{}/{}'", name_space, name),
@@ -51,8 +44,7 @@ ApiCall update_call(const NodeEvent& event) {
 Result<std::unique_ptr<ApiServer>> ApiServer::make(asio::io_context& core, Clock& clock, const ApiServerConfig& config,
                                                    const std::string& node) {
   auto credentials = config.kubeconfig.empty()
-                         ? Credentials::from_service_account(clock, {from_environment("KUBERNETES_SERVICE_HOST"),
-                                                                     from_environment("KUBERNETES_SERVICE_PORT")})
+                         ? Credentials::from_service_account(clock, ServiceAccountPlaces::of_pod())
                          : Credentials::from_kubeconfig(clock, config.kubeconfig);
   if (!credentials) return within(credentials.error(), "API server");
   std::optional<ClaimLabelling> labelling;

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "host/apiserver/kubeconfig.h"
+#include "host/config/config.h"
 #include "host/core/ascii.h"
 #include "host/core/log.h"
 
@@ -16,6 +17,11 @@ constexpr std::size_t kMaxCa = std::size_t{1} << 20;
 bool is_port(std::string_view text) { return !text.empty() && text.size() <= 5 && std::ranges::all_of(text, is_digit); }
 
 }  // namespace
+
+ServiceAccountPlaces ServiceAccountPlaces::of_pod() {
+  return {process_environment("KUBERNETES_SERVICE_HOST").value_or(""),
+          process_environment("KUBERNETES_SERVICE_PORT").value_or("")};
+}
 
 Result<Credentials> Credentials::from_service_account(Clock& clock, ServiceAccountPlaces places) {
   if (places.host.empty() || !is_port(places.port))

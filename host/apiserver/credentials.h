@@ -15,6 +15,8 @@ namespace cardcage {
 
 // Places where a pod finds its service account.
 struct ServiceAccountPlaces {
+  // The places of this pod. Outside of a pod the host is empty.
+  static ServiceAccountPlaces of_pod();
   std::string host, port;  // $KUBERNETES_SERVICE_HOST (a name, IPv4 or IPv6 address) and _PORT
   std::filesystem::path folder = "/var/run/secrets/kubernetes.io/serviceaccount";
 };
