@@ -104,7 +104,7 @@ PodEntry::Parts Daemon::pod_entry_parts() {
           .alone = [this](std::string name, ClaimRef claim, std::function<Task<Status>()> work) -> Task<Status> {
             Driver* const driver = serving_.drivers().find(name);
             if (driver == nullptr) co_return fail(Code::kUnavailable, "driver '{}' is not served", name);
-            co_return co_await driver->run_alone(std::move(claim), std::move(work));
+            co_return co_await driver->claims().run_alone(std::move(claim), std::move(work));
           }};
 }
 

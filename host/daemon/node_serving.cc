@@ -120,7 +120,7 @@ Task<void> NodeServing::refit(std::vector<ClaimKey> claims) {
     if (key.served().is_resource()) {
       if (Resource* const resource = resources_.find(name)) co_await resource->allocator().refit(key.uid, deadline);
     } else if (Driver* const driver = drivers_.find(name)) {
-      co_await driver->refit(key.uid, deadline);
+      co_await driver->claims().refit(key.uid, deadline);
     }
   }
 }

@@ -141,10 +141,6 @@ Task<Status> Driver::unprepare(ClaimRef claim, TurnCheck check) {
 
 Task<Status> Driver::drop(ClaimRef claim) { return claims_->drop(std::move(claim), unprepare_deadline()); }
 
-Task<Status> Driver::run_alone(ClaimRef claim, std::function<Task<Status>()> work) {
-  return claims_->run_alone(std::move(claim), std::move(work));
-}
-
 Instant Driver::unprepare_deadline() const { return context().clock.now() + context().config.deadlines.unprepare; }
 
 Task<void> Driver::before_stop() {

@@ -35,12 +35,8 @@ class Driver final : public Served<DriverServer> {
   // Forgets a claim that its modules cannot release.
   Task<Status> drop(ClaimRef claim);
 
-  // See ClaimPreparer.
-  Task<void> refit(std::string claim_uid, Instant deadline) { return claims_->refit(std::move(claim_uid), deadline); }
-  Task<Status> run_alone(ClaimRef claim, std::function<Task<Status>()> work);
-
-  const PublisherStatus& publisher_status() const { return publisher_->status(); }
-  const std::map<std::string, std::string>& shared_pools() const { return publisher_->shared_pools(); }
+  ClaimPreparer& claims() { return *claims_; }
+  const SlicePublisher& publisher() const { return *publisher_; }
 
  private:
   Instant refresh() override;

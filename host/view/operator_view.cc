@@ -32,8 +32,8 @@ DriverFacts facts_of(const Driver& driver, const std::vector<ModuleConfig>& modu
   DriverFacts facts{.name = driver.name().name,
                     .modules = modules_serving(modules, driver.name().name),
                     .server_error = driver.server_error(),
-                    .published = driver.publisher_status(),
-                    .shared_pools = driver.shared_pools()};
+                    .published = driver.publisher().status(),
+                    .shared_pools = driver.publisher().shared_pools()};
   if (auto server = driver.server_status())
     facts.server = {.socket = server->sockets.service, .registration = server->registration};
   return facts;
@@ -111,7 +111,7 @@ StatusReport OperatorView::status() const {
     if (supervisor->refused()) report.refused_by.push_back(supervisor->config().name);
   std::vector<const PublisherStatus*> publishers;
   for (const Driver* driver : daemon_.drivers.all()) {
-    publishers.push_back(&driver->publisher_status());
+    publishers.push_back(&driver->publisher().status());
     report.drivers.push_back(driver_report(facts_of(*driver, daemon_.config.modules)));
   }
   report.api_server = api_server_condition(daemon_.config.node.claims_folder, publishers);
