@@ -12,6 +12,8 @@ namespace plugin = api::device_plugin;
 // The kubelet sends one container per call.
 constexpr int kMaxContainers = 64;
 constexpr std::size_t kMaxIds = 4096;  // per container
+// The kubelet waits for the choice without a deadline, as for Allocate.
+constexpr std::chrono::seconds kPreferredLimit{1};
 
 template <class Ids>
 std::vector<std::string> copy(const Ids& ids) {
@@ -130,7 +132,7 @@ class DevicePluginService::Service final : public plugin::DevicePlugin::Callback
     for (const auto& container : request->container_requests())
       queries.push_back({copy(container.available_deviceids()), copy(container.must_include_deviceids()),
                          static_cast<std::size_t>(std::max(container.allocation_size(), 0))});
-    return owner_.respond(*context, owner_.preferred_limit_, *response,
+    return owner_.respond(*context, kPreferredLimit, *response,
                           [this, queries = std::move(queries)](const OpenCall& call, Instant deadline) mutable {
                             return preferred(owner_.allocations_, call, std::move(queries), owner_.devices_.current(),
                                              deadline);
@@ -170,7 +172,6 @@ DevicePluginService::DevicePluginService(asio::io_context& core, Clock& clock, s
       allocations_(allocations),
       devices_(devices),
       allocate_limit_(limits.allocate),
-      preferred_limit_(limits.preferred),
       pre_start_limit_(limits.pre_start),
       lists_(core, clock, resource_, devices, std::move(streams_changed)),
       service_(std::make_unique<Service>(*this)),
@@ -180,7 +181,6 @@ DevicePluginService::~DevicePluginService() = default;
 
 void DevicePluginService::set_limits(const PluginLimits& limits) {
   allocate_limit_ = limits.allocate;
-  preferred_limit_ = limits.preferred;
   pre_start_limit_ = limits.pre_start;
 }
 

@@ -13,11 +13,10 @@
 
 namespace cardcage {
 
-// The kubelet sets no deadline for the first two, and admits no other pod of the node while it waits
-// (kubernetes#117435, kubernetes#129249). It waits 30 s for the last.
+// The kubelet sets no deadline for the first, and admits no other pod of the node while it waits (kubernetes#117435,
+// kubernetes#129249). It waits 30 s for the other.
 struct PluginLimits {
   Duration allocate = std::chrono::seconds(10);
-  Duration preferred = std::chrono::seconds(1);
   Duration pre_start = std::chrono::seconds(25);
 };
 
@@ -57,7 +56,7 @@ class DevicePluginService {
   const std::string resource_;
   AllocationService& allocations_;
   DeviceListBoard& devices_;
-  std::atomic<Duration> allocate_limit_, preferred_limit_, pre_start_limit_;
+  std::atomic<Duration> allocate_limit_, pre_start_limit_;
   DeviceListStreams lists_;
   const std::unique_ptr<grpc::Service> service_;
   UnaryCalls calls_;

@@ -93,7 +93,6 @@ const ServedDevice* ListedModule::find(std::string_view device_id) const {
 }
 
 std::set<std::string> ListedModule::names(const ServeConfig& rule) const {
-  if (!has_attributes(rule.resource)) return {rule.served().name};
   std::set<std::string> names;
   for (const Names* known : {&given_, &expected_})
     if (const auto its = known->find(rule.resource); its != known->end())

@@ -48,7 +48,7 @@ class ListedModule {
   const std::vector<ServedDevice>& devices() const { return devices_; }
   // Returns null if the module does not list the device.
   const ServedDevice* find(std::string_view device_id) const;
-  // Returns the names that the rule gives. A pattern gives those that devices have, or have had since it became a rule.
+  // Returns the names that the pattern of a rule gives: those that devices have, or have had since it became a rule.
   std::set<std::string> names(const ServeConfig& rule) const;
   bool serves(const ServedName& name) const;
   bool offers(const ServedName& name) const { return supervisor_->draining().empty() && serves(name); }

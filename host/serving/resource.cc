@@ -21,13 +21,6 @@ constexpr std::chrono::seconds kFirstRestorePause{10}, kLongestRestorePause{60};
 // The kubelet waits for the choice in its admission loop; the host's own choice takes less than a millisecond.
 constexpr Duration kModuleChoice = std::chrono::milliseconds(500);
 
-PluginLimits limits_of(const DeadlineConfig& deadlines) {
-  PluginLimits limits;
-  limits.allocate = deadlines.allocate;
-  limits.pre_start = deadlines.pre_start;
-  return limits;
-}
-
 }  // namespace
 
 Resource::Resource(ServedName served, const ServingContext& shared)
@@ -164,7 +157,7 @@ Result<std::unique_ptr<ResourceServer>> Resource::open_server() {
                                 .device_plugins_dir = config.node.device_plugins_dir,
                                 .instance = config.node.instance,
                                 .way = config_.registration,
-                                .limits = limits_of(config.deadlines)};
+                                .limits = {config.deadlines.allocate, config.deadlines.pre_start}};
   return ResourceServer::start(context().core, context().clock, *this, list_, context().kubelet, std::move(options));
 }
 
@@ -187,7 +180,7 @@ void Resource::configure(const ServeConfig* rule) {
 bool Resource::idle() const { return allocator_.records().empty() && list_.current()->empty(); }
 
 void Resource::set_deadlines(const DeadlineConfig& deadlines) {
-  if (server()) server()->set_limits(limits_of(deadlines));
+  if (server()) server()->set_limits({deadlines.allocate, deadlines.pre_start});
 }
 
 void Resource::reregister() {
