@@ -39,8 +39,7 @@ std::string unescaped(std::string_view text) {
 // Each value of a uevent must be one line.
 std::string one_line(std::string_view text) {
   std::string line(text);
-  for (char& byte : line)
-    if (byte == '\n') byte = '?';
+  std::ranges::replace(line, '\n', '?');
   return line;
 }
 

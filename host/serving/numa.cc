@@ -24,8 +24,7 @@ std::optional<int> take_number(std::string_view& text) {
   return number;
 }
 
-// Parses "0-3,8
-// "; nothing if it is malformed or names more than kMaxNodes.
+// Parses "0-3,8\n" or "10 12 20 20\n"; nothing if it is malformed or has more than kMaxNodes numbers.
 std::vector<int> parse_list(std::string_view text) {
   std::vector<int> numbers;
   while (!text.empty() && text.front() != '\n') {
@@ -38,20 +37,7 @@ std::vector<int> parse_list(std::string_view text) {
     if (!first || !last || *last < *first || numbers.size() + static_cast<std::size_t>(*last - *first) >= kMaxNodes)
       return {};
     for (int number = *first; number <= *last; ++number) numbers.push_back(number);
-    if (text.starts_with(',')) text.remove_prefix(1);
-  }
-  return numbers;
-}
-
-// Parses "10 12 20 20
-// ".
-std::vector<int> parse_row(std::string_view text) {
-  std::vector<int> numbers;
-  while (!text.empty() && text.front() != '\n') {
-    const auto number = take_number(text);
-    if (!number) return {};
-    numbers.push_back(*number);
-    while (text.starts_with(' ')) text.remove_prefix(1);
+    if (text.starts_with(',') || text.starts_with(' ')) text.remove_prefix(1);
   }
   return numbers;
 }
@@ -63,7 +49,7 @@ class System {
   // Returns pairs by node. The kernel prints a column per online node, and their numbers may have gaps.
   std::vector<std::pair<int, int>> distances(int node) const {
     const std::vector<int> online = parse_list(read(folder_ / "node/online"));
-    const std::vector<int> row = parse_row(read(folder_of(node) / "distance"));
+    const std::vector<int> row = parse_list(read(folder_of(node) / "distance"));
     std::vector<std::pair<int, int>> distances;
     if (online.size() != row.size()) return distances;
     for (std::size_t i = 0; i < row.size(); ++i) distances.emplace_back(online[i], row[i]);

@@ -14,14 +14,8 @@ bool matches_value(const SelectValue& wanted, const std::string& text) {
   return pattern != nullptr && matches_glob(*pattern, text);
 }
 bool matches_value(const SelectValue& wanted, const SemVer& version) { return matches_value(wanted, version.text); }
-bool matches_value(const SelectValue& wanted, std::int64_t number) {
-  const auto* equal = std::get_if<std::int64_t>(&wanted);
-  return equal != nullptr && *equal == number;
-}
-bool matches_value(const SelectValue& wanted, bool flag) {
-  const auto* equal = std::get_if<bool>(&wanted);
-  return equal != nullptr && *equal == flag;
-}
+bool matches_value(const SelectValue& wanted, std::int64_t number) { return wanted == SelectValue(number); }
+bool matches_value(const SelectValue& wanted, bool flag) { return wanted == SelectValue(flag); }
 template <class T>
 bool matches_value(const SelectValue& wanted, const std::vector<T>& list) {
   return std::ranges::any_of(list, [&](const T& item) { return matches_value(wanted, item); });
