@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+
+#include "host/core/number.h"
 
 namespace cardcage {
 namespace {
@@ -16,11 +17,10 @@ Result<std::size_t> number(const Parameter& parameter, std::string_view name, st
                            std::size_t most) {
   const auto text = parameter(name);
   if (!text) return otherwise;
-  std::size_t number = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
-  if (error != std::errc() || end != text->data() + text->size() || number < least || number > most)
+  const auto number = number_from<std::size_t>(*text);
+  if (!number || *number < least || *number > most)
     return fail(Code::kInvalidArgument, "{} must be a number from {} to {}", name, least, most);
-  return number;
+  return *number;
 }
 
 constexpr std::size_t kMostOffset = 10'000'000;

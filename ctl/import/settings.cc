@@ -1,10 +1,10 @@
 #include "ctl/import/settings.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "host/core/nearest.h"
+#include "host/core/number.h"
 #include "host/model/text_rules.h"
 
 namespace cardcage {
@@ -36,12 +36,9 @@ std::optional<bool> boolean_of(const YamlNode& node) {
 }
 
 std::optional<std::int64_t> integer_of(const YamlNode& node) {
-  std::int64_t number = 0;
-  const char* end = node.text.data() + node.text.size();
   const bool octal = node.text.size() > 1 && node.text.starts_with('0');  // octal in YAML 1.1, decimal in YAML 1.2
-  const auto [stop, failed] = std::from_chars(node.text.data(), end, number);
-  if (octal || node.quoted || failed != std::errc() || stop != end) return std::nullopt;
-  return number;
+  if (octal || node.quoted) return std::nullopt;
+  return number_from<std::int64_t>(node.text);
 }
 
 std::optional<std::vector<std::string>> list_of(const YamlNode& node) {

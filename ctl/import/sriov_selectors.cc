@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <bitset>
-#include <charconv>
 #include <set>
 
 #include "ctl/import/toml.h"
 #include "host/core/ascii.h"
 #include "host/core/glob.h"
+#include "host/core/number.h"
 
 namespace cardcage {
 namespace {
@@ -46,14 +46,6 @@ std::string exact(std::string_view text) {
   return pattern;
 }
 
-template <class T>
-std::optional<T> number_of(std::string_view text) {
-  T number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_number = error == std::errc() && end == text.data() + text.size();
-  return is_number ? std::optional(number) : std::nullopt;
-}
-
 // Adds 0, 2, 3 and 4 for "0,2-4". Returns false for any other text.
 bool add_numbers(std::string_view text, Numbers& numbers) {
   for (bool more = true; more;) {
@@ -61,8 +53,8 @@ bool add_numbers(std::string_view text, Numbers& numbers) {
     more = part.size() < text.size();
     text.remove_prefix(part.size() + (more ? 1 : 0));
     const auto dash = part.find('-');
-    const auto first = number_of<std::size_t>(part.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : number_of<std::size_t>(part.substr(dash + 1));
+    const auto first = number_from<std::size_t>(part.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : number_from<std::size_t>(part.substr(dash + 1));
     if (!first || !last || *last < *first || *last >= numbers.size()) return false;
     for (std::size_t number = *first; number <= *last; ++number) numbers.set(number);
   }
@@ -132,7 +124,7 @@ class Selectors {
     if (std::ranges::find(given->value, "") != given->value.end())
       record_.error(*given, "a value is empty; write what it is to select, or remove it");
     for (const YamlNode& item : settings_.any(key)->value->items)
-      if (!item.quoted && number_of<std::int64_t>(item.text))
+      if (!item.quoted && number_from<std::int64_t>(item.text))
         record_.error(*given, fmt::format("the plugin leaves a resource out that has the number {} here; write it in "
                                           "quotes",
                                           item.text));
@@ -184,7 +176,7 @@ class Selectors {
     if (!given) return;
     std::vector<SelectValue> values;
     for (const std::string& value : given->value) {
-      const auto number = number_of<std::uint32_t>(value);
+      const auto number = number_from<std::uint32_t>(value);
       if (!number || std::to_string(*number) != value)
         record_.error(*given,
                       fmt::format("'{}' is not a number as the kernel writes it; write one like \"101\"", value));

@@ -1,11 +1,11 @@
 #include "ctl/web/node_api.h"
 
 #include <boost/json/object.hpp>
-#include <charconv>
 
 #include "ctl/health_lookup.h"
 #include "ctl/print.h"
 #include "ctl/since.h"
+#include "host/core/number.h"
 #include "host/core/version.h"
 
 namespace cardcage {
@@ -55,11 +55,10 @@ WebRoute::Handler member_of(DaemonClient& client, DaemonClient::Method<Request, 
 Result<std::uint32_t> rows_of(const WebRequest& request) {
   const auto text = request.parameter("limit");
   if (!text) return kDefaultRows;
-  std::uint32_t rows = 0;
-  const auto [end, failed] = std::from_chars(text->data(), text->data() + text->size(), rows);
-  if (failed != std::errc{} || end != text->data() + text->size() || rows < 1 || rows > kMostRows)
+  const auto rows = number_from<std::uint32_t>(*text);
+  if (!rows || *rows < 1 || *rows > kMostRows)
     return fail(Code::kInvalidArgument, "limit is '{}'; write a number from 1 to {}", *text, kMostRows);
-  return rows;
+  return *rows;
 }
 
 Task<WebResponse> history_response(DaemonClient& client, WebRequest asked) {

@@ -1,6 +1,6 @@
 #include "host/core/tcp_address.h"
 
-#include <charconv>
+#include "host/core/number.h"
 
 namespace cardcage {
 
@@ -12,14 +12,12 @@ Result<boost::asio::ip::tcp::endpoint> parse_tcp_address(std::string_view text) 
   const auto colon = text.rfind(':');
   if (colon == std::string_view::npos) return wrong();
   std::string_view host = text.substr(0, colon);
-  const std::string_view digits = text.substr(colon + 1);
+  const auto port = number_from<std::uint16_t>(text.substr(colon + 1));
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  std::uint16_t port = 0;
-  const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
   boost::system::error_code error;
   const auto address = boost::asio::ip::make_address(std::string(host), error);
-  if (error || failed != std::errc{} || end != digits.data() + digits.size()) return wrong();
-  return boost::asio::ip::tcp::endpoint(address, port);
+  if (error || !port) return wrong();
+  return boost::asio::ip::tcp::endpoint(address, *port);
 }
 
 }  // namespace cardcage

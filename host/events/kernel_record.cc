@@ -1,8 +1,8 @@
 #include "host/events/kernel_record.h"
 
 #include <algorithm>
-#include <charconv>
 
+#include "host/core/number.h"
 #include "host/core/utf8.h"
 
 namespace cardcage {
@@ -18,18 +18,12 @@ std::string_view take_until(std::string_view& text, char end) {
   return head;
 }
 
-std::optional<std::uint64_t> number_of(std::string_view text, int base = 10) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 // The kernel writes a byte that is not printable ASCII, and the backslash, as \xNN.
 std::string unescaped(std::string_view text) {
   std::string plain;
   while (!text.empty()) {
-    const auto byte = text.starts_with("\\x") && text.size() >= 4 ? number_of(text.substr(2, 2), 16) : std::nullopt;
+    const auto byte =
+        text.starts_with("\\x") && text.size() >= 4 ? number_from<std::uint64_t>(text.substr(2, 2), 16) : std::nullopt;
     plain.push_back(byte ? static_cast<char>(*byte) : text.front());
     text.remove_prefix(byte ? 4 : 1);
   }
@@ -48,8 +42,9 @@ std::string one_line(std::string_view text) {
 std::optional<KernelMessage> read_kernel_record(std::string_view record) {
   if (!record.contains(';')) return std::nullopt;
   std::string_view prefix = take_until(record, ';');
-  const auto priority = number_of(take_until(prefix, ',')), sequence = number_of(take_until(prefix, ','));
-  const auto microseconds = number_of(take_until(prefix, ','));
+  const auto priority = number_from<std::uint64_t>(take_until(prefix, ',')),
+             sequence = number_from<std::uint64_t>(take_until(prefix, ','));
+  const auto microseconds = number_from<std::uint64_t>(take_until(prefix, ','));
   constexpr std::uint64_t kMost = std::uint64_t{1} << 52;  // microseconds; they fit as nanoseconds, too
   if (!priority || !sequence || !microseconds || *microseconds > kMost) return std::nullopt;
   const std::string text = unescaped(take_until(record, '\n'));

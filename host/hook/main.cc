@@ -22,11 +22,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <span>
 
 #include "host/core/descriptors.h"
+#include "host/core/number.h"
 #include "host/hook/attachment_files.h"
 #include "host/hook/container_root.h"
 #include "host/hook/container_state.h"
@@ -65,10 +65,8 @@ Result<pid_t> process_of(const ContainerState& state) {
 
 // Raises the limit of the container's first process; the others inherit it. A higher limit stays unchanged.
 Status lock_memory(std::string_view text, HookDeadline deadline) {
-  rlim_t bytes = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
-  if (error != std::errc() || end != text.data() + text.size())
-    return fail(Code::kInvalidArgument, "'{}' is not a number of bytes", text);
+  const auto bytes = number_from<rlim_t>(text);
+  if (!bytes) return fail(Code::kInvalidArgument, "'{}' is not a number of bytes", text);
   const auto state = read_state(deadline);
   if (!state) return std::unexpected(state.error());
   const auto pid = process_of(*state);
@@ -76,7 +74,7 @@ Status lock_memory(std::string_view text, HookDeadline deadline) {
   rlimit limit{};
   if (::prlimit(*pid, RLIMIT_MEMLOCK, nullptr, &limit) != 0)
     return fail_errno(errno, fmt::format("cannot read the limits of process {}", *pid));
-  const rlimit wanted{.rlim_cur = std::max(limit.rlim_cur, bytes), .rlim_max = std::max(limit.rlim_max, bytes)};
+  const rlimit wanted{.rlim_cur = std::max(limit.rlim_cur, *bytes), .rlim_max = std::max(limit.rlim_max, *bytes)};
   if (wanted.rlim_cur == limit.rlim_cur && wanted.rlim_max == limit.rlim_max) return {};
   if (::prlimit(*pid, RLIMIT_MEMLOCK, &wanted, nullptr) == 0) return {};
   return fail_errno(errno, fmt::format("the container may lock {} bytes of memory, its device needs {}, and the "

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <unordered_set>
 
 #include "host/core/ascii.h"
+#include "host/core/number.h"
 
 namespace cardcage {
 namespace {
@@ -33,10 +33,7 @@ bool is_label_text(std::string_view text) {
 
 // Checks for a decimal number without leading zeros that fits in 64 bits.
 bool is_semver_number(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return !text.empty() && is_digit(text.front()) && error == std::errc{} && end == text.data() + text.size() &&
-         (text.size() == 1 || text.front() != '0');
+  return number_from<std::uint64_t>(text) && (text.size() == 1 || text.front() != '0');
 }
 
 bool is_semver_identifier(std::string_view text) {

@@ -1,10 +1,11 @@
 #include "host/model/quantity.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <limits>
 #include <optional>
+
+#include "host/core/number.h"
 
 namespace cardcage {
 namespace {
@@ -117,11 +118,9 @@ std::optional<Suffix> suffix_of(std::string_view text) {
   if (text[0] != 'e' && text[0] != 'E') return std::nullopt;
   text.remove_prefix(1);
   if (text[0] == '+') text.remove_prefix(text.size() > 1 && text[1] != '-' ? 1 : 0);
-  std::int32_t exponent = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), exponent);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  if (exponent < -kMaxExponent || exponent > kMaxExponent) return std::nullopt;
-  return Suffix{exponent, Quantity::Format::kDecimal};
+  const auto exponent = number_from<std::int32_t>(text);
+  if (!exponent || *exponent < -kMaxExponent || *exponent > kMaxExponent) return std::nullopt;
+  return Suffix{*exponent, Quantity::Format::kDecimal};
 }
 
 }  // namespace

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <utility>
 
+#include "host/core/number.h"
 #include "host/slices/slice_layout.h"
 
 namespace cardcage {
@@ -176,10 +176,7 @@ std::string slice_name_base(std::size_t index, const std::string& driver, const 
 std::optional<std::size_t> slice_index(const std::string& name) {
   const std::size_t size = name.find('-');
   if (size == std::string::npos || size < kIndexDigits || (size > kIndexDigits && name[0] == '0')) return std::nullopt;
-  std::size_t index = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + size, index, 16);
-  if (error != std::errc{} || end != name.data() + size) return std::nullopt;
-  return index;
+  return number_from<std::size_t>(name.substr(0, size), 16);
 }
 
 bool is_same_content(const Slice& sent, const Slice& stored) {

@@ -1,0 +1,19 @@
+// Reads a number that is the whole of a text.
+#pragma once
+
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+namespace cardcage {
+
+// As std::from_chars(). Nothing if the text has another form or more than the number, or if the number does not fit.
+template <class T>
+std::optional<T> number_from(std::string_view text, int base = 10) {
+  T number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number, base);
+  return error == std::errc() && stop == end ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace cardcage
