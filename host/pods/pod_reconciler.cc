@@ -24,11 +24,6 @@ constexpr Duration kLongestListRetry = 10s, kLongestRetry = 5min;
 constexpr std::size_t kMaxUnderWay = 8;
 constexpr const char* kCheckpoint = "kubelet_internal_checkpoint";
 
-bool is_folder(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return std::filesystem::is_directory(path, ignored);
-}
-
 // Pods are identified by UIDs, static pods by hashes. Both are used as folder names here.
 bool is_uid(std::string_view text) {
   return !text.empty() && text.size() <= 128 &&
@@ -137,7 +132,8 @@ Task<void> PodReconciler::judge_absent(std::vector<AbsentDevice> absent) {
 
 CheckpointVerdict PodReconciler::verdict(const ResourceDevice& device, const Result<CheckpointHolders>& holders) const {
   // If the kubelet's folder is not mounted, every pod seems to be gone. Wait for a new checkpoint.
-  const bool sees_pods = is_folder(options_.kubelet_root / "pods");
+  std::error_code ignored;
+  const bool sees_pods = std::filesystem::is_directory(options_.kubelet_root / "pods", ignored);
   if (!holders) return sees_pods ? CheckpointVerdict::kUnknown : CheckpointVerdict::kHeld;
   const auto recorded = holders->find(device);
   if (recorded == holders->end()) return CheckpointVerdict::kFree;
