@@ -108,7 +108,7 @@ Task<void> DriverServer::withdraw() {
 }
 
 DriverStatus DriverServer::status() const {
-  return {name().name, sockets_, registration().view(), dra_.open_calls(), health_.streams()};
+  return {sockets_, registration().view(), dra_.open_calls(), health_.streams()};
 }
 
 }  // namespace cardcage

@@ -27,7 +27,6 @@ struct DriverServerOptions {
 
 // The state of a driver for operators.
 struct DriverStatus {
-  std::string driver;
   DriverSockets sockets;
   RegistrationView registration;
   std::size_t open_calls = 0, health_streams = 0;

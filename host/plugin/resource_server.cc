@@ -92,8 +92,7 @@ Task<void> ResourceServer::withdraw() {
 
 ResourceStatus ResourceServer::status() const {
   const DeviceListStreams& lists = plugin_.lists();
-  return {.resource = name().name,
-          .way = way_->way(),
+  return {.way = way_->way(),
           .socket = way_->socket(),
           .registration = way_->view(),
           .streams = lists.size(),

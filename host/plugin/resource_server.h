@@ -24,7 +24,6 @@ struct ResourceServerOptions {
 
 // The state of a resource, for operators.
 struct ResourceStatus {
-  std::string resource;
   RegistrationWay way = RegistrationWay::kAuto;  // in use
   std::filesystem::path socket;                  // socket that the kubelet calls; empty = none now
   RegistrationView registration;                 // includes errors of the socket
