@@ -54,22 +54,9 @@ SlicePublisher::SlicePublisher(asio::io_context& core, Clock& clock, Cluster& cl
                .watch_ended = [this] { read_node_again(); },
                .watch_failed = [this] { handle_watch_failure(); }}),
       writer_(clock, cluster, options_.request_timeout,
-              {.deleting =
-                   [this](const Slice& slice) {
-                     ++status_.deletes;
-                     mirror_.store().remove(slice.name);
-                   },
+              {.deleting = [this](const Slice& slice) { mirror_.store().remove(slice.name); },
                .not_deleted = [this](const Slice& slice) { mirror_.store().put(slice); },
-               .updated =
-                   [this](const Slice& sent, Slice stored) {
-                     ++status_.updates;
-                     store_response(sent, std::move(stored));
-                   },
-               .created =
-                   [this](const Slice& sent, Slice stored) {
-                     ++status_.creates;
-                     store_response(sent, std::move(stored));
-                   },
+               .stored = [this](const Slice& sent, Slice stored) { store_response(sent, std::move(stored)); },
                .lost_track = [this] { mirror_.invalidate(); }}),
       corrections_(options_.jitter_seed + 2),
       publications_(kPublicationBurst, kPublicationInterval),

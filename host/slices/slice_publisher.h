@@ -30,8 +30,7 @@ struct PublisherStatus {
   bool in_sync = false;  // the API server holds exactly the wanted slices, and no pool is null
   std::map<std::string, PoolStatus> pools;
   std::vector<std::string> disabled_gates;  // feature gates of the API server that the devices need
-  std::uint64_t creates = 0, updates = 0, deletes = 0;
-  std::uint64_t corrections = 0;  // corrections of changes by other clients
+  std::uint64_t corrections = 0;            // corrections of changes by other clients
   std::uint64_t failures = 0;
   std::string last_error;  // empty once the error is resolved
   std::optional<std::chrono::system_clock::time_point> last_success;

@@ -67,7 +67,7 @@ Task<Status> SliceWriter::update(Slice slice) {
     if (!is_refusal(stored.error()) && stored.error().code != Code::kUnavailable) events_.lost_track();
     co_return std::unexpected(std::move(stored).error());
   }
-  events_.updated(sent, *std::move(stored));
+  events_.stored(sent, *std::move(stored));
   co_return Status{};
 }
 
@@ -78,7 +78,7 @@ Task<Status> SliceWriter::create(Slice slice) {
     if (!is_refusal(stored.error())) events_.lost_track();
     co_return std::unexpected(std::move(stored).error());
   }
-  events_.created(sent, *std::move(stored));
+  events_.stored(sent, *std::move(stored));
   co_return Status{};
 }
 

@@ -15,7 +15,7 @@ namespace cardcage {
 struct WriteEvents {
   std::function<void(const Slice&)> deleting;     // called before the delete
   std::function<void(const Slice&)> not_deleted;  // the server refused to delete it
-  std::function<void(const Slice& sent, Slice stored)> updated, created;
+  std::function<void(const Slice& sent, Slice stored)> stored;
   std::function<void()> lost_track;  // only a list can tell what is stored now
 };
 
