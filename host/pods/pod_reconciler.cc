@@ -115,7 +115,6 @@ Task<void> PodReconciler::judge_absent(std::vector<AbsentDevice> absent) {
   for (const AbsentDevice& device : absent) wanted.insert(device.device.device);
   const auto file = options_.device_plugins / kCheckpoint;
   const auto holders = co_await read_device_checkpoint(file, std::move(wanted));
-  checkpoint_error_ = holders ? "" : holders.error().message;
   const auto now_handed_out = handed_out_.handed_out();
   for (const AbsentDevice& candidate : absent) {
     const ResourceDevice& device = candidate.device.device;
@@ -229,12 +228,8 @@ Task<void> PodReconciler::find_lost_resources() {
 }
 
 PodReconcilerStatus PodReconciler::status() const {
-  PodReconcilerStatus status{.resources = resources_.view(),
-                             .pods = pods_.view(),
-                             .checkpoint_error = checkpoint_error_,
-                             .doubts = {},
-                             .rounds = rounds_,
-                             .last_error = last_error_};
+  PodReconcilerStatus status{
+      .resources = resources_.view(), .doubts = {}, .rounds = rounds_, .last_error = last_error_};
   for (const auto& [device, doubt] : doubts_) status.doubts.push_back(device);
   return status;
 }

@@ -33,8 +33,6 @@ struct PodReconcilerOptions {
 // For operators.
 struct PodReconcilerStatus {
   PodResourcesView resources;
-  PodsWatchView pods;
-  std::string checkpoint_error;        // error of its last reading; empty if that succeeded
   std::vector<ResourceDevice> doubts;  // in no list any more, yet not released because the checkpoint names them
   std::uint64_t rounds = 0;            // lists judged
   std::string last_error;              // error of the last release or adoption; empty if that succeeded
@@ -99,7 +97,7 @@ class PodReconciler {
   Retries doubts_;                          // devices whose list is to be sent again
   std::map<std::string, Instant> missing_;  // resources that the kubelet does not offer, by start of the absence
   ClaimUsers claim_users_;
-  std::string checkpoint_error_, last_error_;
+  std::string last_error_;
   std::uint64_t rounds_ = 0;
 };
 

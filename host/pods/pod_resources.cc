@@ -70,8 +70,6 @@ Task<Result<PodListing>> PodResources::list() {
   auto holdings = answer ? holdings_of(*answer) : std::unexpected(answer.error());
   note(holdings ? Status() : std::unexpected(holdings.error()));
   if (!holdings) co_return within(holdings.error(), "cannot ask the kubelet who holds devices");
-  view_.last_list = clock_.wall();
-  view_.holdings = holdings->size();
   listing.holdings = *std::move(holdings);
   listing.claims = claims_of(*answer);
   co_return listing;

@@ -4,9 +4,7 @@
 // to know (kubernetes pkg/kubelet/apis/podresources/server_v1.go).
 #pragma once
 
-#include <chrono>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 
@@ -32,8 +30,6 @@ struct PodResourcesView {
   };
   State state = State::kWaiting;
   std::string error;
-  std::optional<std::chrono::system_clock::time_point> last_list;
-  std::size_t holdings = 0;  // in that list
 };
 std::string_view to_string(PodResourcesView::State state);
 

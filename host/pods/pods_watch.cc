@@ -30,16 +30,6 @@ bool is_over(const api::core::Pod& pod) {
 
 }  // namespace
 
-std::string_view to_string(PodsWatchView::State state) {
-  switch (state) {
-    case PodsWatchView::State::kAbsent: return "absent";
-    case PodsWatchView::State::kSyncing: return "syncing";
-    case PodsWatchView::State::kWatching: return "watching";
-    case PodsWatchView::State::kFailing: return "failing";
-  }
-  return "unknown";
-}
-
 // One stream. Its reactions come on gRPC's threads and only post; the next event is read after the core has handled the
 // last one. The core destroys it, because a channel must not be destroyed on a thread of gRPC.
 class PodsWatch::Stream final : public grpc::ClientReadReactor<api::pods::WatchPodsEvent>,

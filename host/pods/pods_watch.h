@@ -30,7 +30,6 @@ struct PodsWatchView {
   std::string error;
   std::size_t pods = 0;
 };
-std::string_view to_string(PodsWatchView::State state);
 
 // [core]
 class PodsWatch {

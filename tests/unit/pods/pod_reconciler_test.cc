@@ -216,7 +216,6 @@ TEST_F(PodReconcilerTest, WithoutACheckpointItTakesFiveMinutes) {
   end_pod("a");
   pass(300s, 5s);
   EXPECT_TRUE(ledger.has(kOne));
-  EXPECT_NE(reconciler.status().checkpoint_error, "");
   EXPECT_TRUE(passes_until([&] { return !ledger.has(kOne); }, 30s));
 }
 
@@ -402,7 +401,7 @@ TEST_F(PodReconcilerTest, ThePodsApiReportsUidsAndEndedPodsAtOnce) {
   ledger.allocate(kOne);
   run_pod("a", "fpga-1");
   start();
-  ASSERT_TRUE(until([&] { return reconciler.status().pods.state == PodsWatchView::State::kWatching; }));
+  ASSERT_TRUE(until([&] { return pods.view().state == PodsWatchView::State::kWatching; }));
   ASSERT_TRUE(passes_until([&] { return !ledger.news.empty() && ledger.news.back().holder.uid == "a"; }, 12s));
   // A finished Job: the watch reports it, which counts more than the checkpoint.
   kubelet.put_pod({"ml", "pod-a", "a", {{"main", {{kResource, {"fpga-1"}}}}}, "Succeeded"});
