@@ -60,7 +60,7 @@ class DriverServer final : public PluginServer {
   HealthService health_;
   GrpcServer server_;
   std::unique_ptr<SocketListener> service_socket_, registration_socket_;
-  Silence silence_;
+  LongSilence silence_;
   std::optional<Instant> offer_again_;  // the next offer of a refused driver
   Backoff refusals_;
 };

@@ -60,7 +60,7 @@ class DirectRegistration final : public Registration {
   bool socket_used_ = false;  // a registration with it has succeeded
 
   std::optional<SocketIdentity> kubelet_;
-  Silence silence_;
+  LongSilence silence_;
   std::shared_ptr<const KubeletClients> used_;  // clients of the last call
   std::shared_ptr<Call> call_;                  // the open call; null if there is none
 

@@ -22,7 +22,7 @@ Result<std::unique_ptr<SocketListener>> open_resource_socket(const Registration:
   return opened;
 }
 
-bool Silence::noticed(bool silent, Instant now) {
+bool LongSilence::noticed(bool silent, Instant now) {
   if (!silent) {
     since_ = now;
     noticed_ = false;

@@ -55,9 +55,9 @@ Result<std::unique_ptr<SocketListener>> open_resource_socket(const Registration:
                                                              mode_t folder_mode);
 
 // Reports once that the kubelet has been silent for long.
-class Silence {
+class LongSilence {
  public:
-  explicit Silence(Instant now) : since_(now) {}
+  explicit LongSilence(Instant now) : since_(now) {}
   // True the first time that the silence has lasted long.
   bool noticed(bool silent, Instant now);
 

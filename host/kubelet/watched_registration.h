@@ -51,7 +51,7 @@ class WatchedRegistration final : public Registration {
   Duration stage_limit_{};
   int offers_ = 0;  // unsuccessful ones since the last stream
   Backoff after_loss_;
-  Silence silence_;
+  LongSilence silence_;
 };
 
 }  // namespace cardcage
