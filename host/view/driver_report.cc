@@ -7,6 +7,19 @@
 namespace cardcage {
 namespace {
 
+// Returns how many devices the slices leave out, and why the first one; empty if there are none.
+std::string withheld_text(const PublisherStatus& published) {
+  std::size_t count = 0;
+  const WithheldDevice* first = nullptr;
+  for (const auto& [name, pool] : published.pools) {
+    count += pool.withheld.size();
+    if (first == nullptr && !pool.withheld.empty()) first = &pool.withheld.front();
+  }
+  if (first == nullptr) return "";
+  return fmt::format("{} withheld; {}: {}", count == 1 ? "1 device is" : fmt::format("{} devices are", count),
+                     first->name, first->reason);
+}
+
 Condition publication_condition(const DriverFacts& facts) {
   for (const auto& [name, pool] : facts.published.pools)
     if (!pool.rejection.empty()) return {Level::kBad, "failing", pool.rejection};
@@ -21,7 +34,7 @@ Condition publication_condition(const DriverFacts& facts) {
         fmt::format("node '{}' publishes slices of the same pool '{}', and the scheduler ignores those of one; give "
                     "each node its own: leave the key pool out, or write $NODE_NAME into it",
                     node, pool)};
-  if (facts.published.in_sync) return {Level::kGood, "published", ""};
+  if (facts.published.in_sync) return {Level::kGood, "published", withheld_text(facts.published)};
   return {Level::kInProgress, "pending", ""};
 }
 

@@ -59,6 +59,17 @@ TEST(DriverReportTest, PublicationReportsTheFirstTrouble) {
   EXPECT_EQ(driver_report(facts).publication, (Condition{Level::kBad, "failing", "spec.devices: too many"}));
 }
 
+TEST(DriverReportTest, PublicationExplainsWithheldDevices) {
+  DriverFacts facts = registered_driver();
+  facts.published.pools["b"].withheld = {{"gpu-4", "is tainted, and the cluster drops taints"}};
+  EXPECT_EQ(
+      driver_report(facts).publication,
+      (Condition{Level::kGood, "published", "1 device is withheld; gpu-4: is tainted, and the cluster drops taints"}));
+  facts.published.pools["b"].withheld.push_back({"gpu-5", "the name is not a DNS label"});
+  EXPECT_EQ(driver_report(facts).publication.text,
+            "2 devices are withheld; gpu-4: is tainted, and the cluster drops taints");
+}
+
 TEST(DriverReportTest, APoolThatAnotherNodePublishesTooIsShown) {
   DriverFacts facts = registered_driver();
   facts.shared_pools["gpus"] = "node8";
