@@ -113,8 +113,32 @@ void describe(Fields& fields, ModuleParams& params) {
   fields("json", params.json);
 }
 
+// Describes a module's bytes, which are in hex in JSON.
+static void describe_bytes(FieldWriter& writer, std::string_view name, const std::string& bytes) {
+  writer(name, boost::algorithm::hex_lower(bytes));
+}
+static void describe_bytes(FieldReader& reader, std::string_view name, std::string& bytes) {
+  std::string hex;
+  reader(name, hex);
+  try {
+    bytes = boost::algorithm::unhex(hex);
+  } catch (const boost::algorithm::hex_decode_error&) {
+    reader.ok = false;
+  }
+}
+
+namespace {
+
+// A part without the members that have columns of their own in the ledger.
+struct PartContent {
+  ModulePart& part;
+};
+
+}  // namespace
+
 template <class Fields>
-void describe(Fields& fields, ModulePart& part) {
+void describe(Fields& fields, PartContent& content) {
+  ModulePart& part = content.part;
   fields("devices", part.devices);
   fields("params", part.params);
   fields("edits", part.edits);
@@ -122,9 +146,18 @@ void describe(Fields& fields, ModulePart& part) {
   fields("metadata", part.metadata);
   fields("unseenPaths", part.unseen_paths);
   fields("moduleId", part.module_id);
+  describe_bytes(fields, "journal", part.journal);
 }
 
-// Describes a record without its parts, which carry more than the ledger's own rows of them.
+template <class Fields>
+void describe(Fields& fields, ModulePart& part) {
+  PartContent content{part};
+  describe(fields, content);
+  fields("module", part.module);
+  describe_bytes(fields, "state", part.state);
+  fields("stateVersion", part.state_version);
+}
+
 template <class Fields>
 void describe(Fields& fields, ClaimRecord& record) {
   fields("driver", record.driver);
@@ -135,129 +168,34 @@ void describe(Fields& fields, ClaimRecord& record) {
   fields("bootId", record.boot_id);
   fields("begunMs", record.begun);
   fields("preparedMs", record.prepared);
-}
-
-namespace {
-
-// The module's bytes, in hex in JSON.
-struct PartJournal {
-  std::string journal;
-};
-
-template <class Fields>
-void describe(Fields& fields, PartJournal& part) {
-  fields("journal", part.journal);
-}
-
-// The members of a part that have columns of their own in the ledger.
-struct PartExtras {
-  std::string module;
-  std::string state;  // the module's bytes in hex
-  std::uint32_t state_version = 0;
-};
-
-template <class Fields>
-void describe(Fields& fields, PartExtras& extras) {
-  fields("module", extras.module);
-  fields("state", extras.state);
-  fields("stateVersion", extras.state_version);
+  fields("parts", record.parts);
 }
 
 template <class T>
-Status read_json(const json::value& json, T& value) {
-  if (!from_json_value(json, value)) return fail(Code::kDataLoss, "the record of a claim is not readable");
+static Status read_json(std::string_view text, T& value) {
+  boost::system::error_code error;
+  const json::value parsed = json::parse(text, error);
+  if (error) return fail(Code::kDataLoss, "the record of a claim is not JSON");
+  if (!from_json_value(parsed, value)) return fail(Code::kDataLoss, "the record of a claim is not readable");
   return {};
 }
 
-Result<json::value> parse(std::string_view text) {
-  boost::system::error_code error;
-  json::value parsed = json::parse(text, error);
-  if (error) return fail(Code::kDataLoss, "the record of a claim is not JSON");
-  return parsed;
-}
-
-Status read_hex(const std::string& hex, std::string& bytes, std::string_view what) {
-  try {
-    bytes = boost::algorithm::unhex(hex);
-    return {};
-  } catch (const boost::algorithm::hex_decode_error&) {
-    return fail(Code::kDataLoss, "the {} that a module wrote is not readable", what);
-  }
-}
-
-void write_content(FieldWriter& writer, const ModulePart& part) {
-  describe(writer, const_cast<ModulePart&>(part));
-  PartJournal journal{boost::algorithm::hex_lower(part.journal)};
-  describe(writer, journal);
-}
-
-Result<ModulePart> read_content(const json::value& json) {
-  ModulePart part;
-  PartJournal journal;
-  auto read = read_json(json, part);
-  if (read) read = read_json(json, journal);
-  if (read) read = read_hex(journal.journal, part.journal, "journal");
-  if (!read) return std::unexpected(read.error());
-  return part;
-}
-
-Result<ModulePart> read_part(const json::value& json) {
-  auto part = read_content(json);
-  if (!part) return part;
-  PartExtras extras;
-  auto read = read_json(json, extras);
-  if (read) read = read_hex(extras.state, part->state, "state");
-  if (!read) return std::unexpected(read.error());
-  part->module = std::move(extras.module);
-  part->state_version = extras.state_version;
-  return part;
-}
-
-}  // namespace
-
 std::string part_to_json(const ModulePart& part) {
-  std::string out = "{";
-  FieldWriter writer(out);
-  write_content(writer, part);
-  return out + "}";
+  return to_json_text(PartContent{const_cast<ModulePart&>(part)});  // the writer only reads
 }
 
 Result<ModulePart> part_from_json(std::string_view text) {
-  const auto parsed = parse(text);
-  if (!parsed) return std::unexpected(parsed.error());
-  return read_content(*parsed);
+  ModulePart part;
+  PartContent content{part};
+  if (auto read = read_json(text, content); !read) return std::unexpected(read.error());
+  return part;
 }
 
-std::string record_to_json(const ClaimRecord& record) {
-  std::string out = "{";
-  FieldWriter writer(out);
-  describe(writer, const_cast<ClaimRecord&>(record));
-  for (const ModulePart& part : record.parts) {
-    if (&part == record.parts.data()) writer.key("parts");
-    out += &part == record.parts.data() ? "[{" : ",{";
-    FieldWriter members(out);
-    write_content(members, part);
-    PartExtras extras{part.module, boost::algorithm::hex_lower(part.state), part.state_version};
-    describe(members, extras);
-    out += '}';
-  }
-  out += record.parts.empty() ? "}" : "]}";
-  return out;
-}
+std::string record_to_json(const ClaimRecord& record) { return to_json_text(record); }
 
 Result<ClaimRecord> record_from_json(std::string_view text) {
-  const auto parsed = parse(text);
-  if (!parsed) return std::unexpected(parsed.error());
   ClaimRecord record;
-  if (auto read = read_json(*parsed, record); !read) return std::unexpected(read.error());
-  if (const json::value* const parts = parsed->get_object().if_contains("parts")) {
-    if (!parts->is_array()) return fail(Code::kDataLoss, "the record of a claim is not readable");
-    for (const json::value& one : parts->get_array()) {
-      auto part = read_part(one);
-      if (!part) return std::unexpected(part.error());
-      record.parts.push_back(std::move(*part));
-    }
-  }
+  if (auto read = read_json(text, record); !read) return std::unexpected(read.error());
   if (record.driver.empty() || record.ref.uid.empty() || record.phase < ClaimPhase::kPreparing ||
       record.phase > ClaimPhase::kBinding)
     return fail(Code::kDataLoss, "the record of a claim lacks its driver, its UID or its phase");
