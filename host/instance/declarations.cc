@@ -1,10 +1,7 @@
 #include "host/instance/declarations.h"
 
-#include "host/instance/cause_declarations.h"
-#include "host/instance/declared_options.h"
-#include "host/instance/metric_declarations.h"
+#include "host/instance/declared_parts.h"
 #include "host/instance/offered_family.h"
-#include "host/instance/watch_declaration.h"
 #include "host/model/naming.h"
 #include "host/sinks/borrowed.h"
 

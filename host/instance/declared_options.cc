@@ -1,4 +1,4 @@
-#include "host/instance/declared_options.h"
+#include "host/instance/declared_parts.h"
 
 #include <algorithm>
 

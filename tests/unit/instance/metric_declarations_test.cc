@@ -1,4 +1,4 @@
-#include "host/instance/metric_declarations.h"
+#include "host/instance/declared_parts.h"
 
 #include <gmock/gmock.h>
 

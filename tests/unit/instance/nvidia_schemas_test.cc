@@ -4,7 +4,7 @@
 
 #include "host/config/params.h"
 #include "host/instance/claim_view.h"
-#include "host/instance/declared_options.h"
+#include "host/instance/declared_parts.h"
 
 namespace cardcage {
 namespace {

@@ -1,7 +1,7 @@
 // Declared schemas of parameters, and the refusal of contradictory ones.
 #include <gmock/gmock.h>
 
-#include "host/instance/declared_options.h"
+#include "host/instance/declared_parts.h"
 
 namespace cardcage {
 namespace {

@@ -1,4 +1,4 @@
-#include "host/instance/watch_declaration.h"
+#include "host/instance/declared_parts.h"
 
 #include <gmock/gmock.h>
 
