@@ -22,11 +22,9 @@ CallContext::CallContext(std::string what, std::uint64_t number, Instant deadlin
     table_.deadline_ns = static_cast<std::uint64_t>(
         std::chrono::duration_cast<std::chrono::nanoseconds>(deadline.time_since_epoch()).count());
   table_.cancel_fd = cancel_fd_.get();  // -1 if no descriptor is left: the module cannot poll then
-  table_.cancelled = [](const cage_call* table) -> std::int32_t {
-    return static_cast<CallContext*>(table->host_data)->is_cancelled() ? 1 : 0;
-  };
+  table_.cancelled = [](const cage_call* table) -> std::int32_t { return of(table).is_cancelled() ? 1 : 0; };
   table_.explain = [](const cage_call* table, cage_str text) {
-    auto& self = *static_cast<CallContext*>(table->host_data);
+    auto& self = of(table);
     if (text.data == nullptr) return;
     // Reads only as much of the text as it keeps.
     const std::string_view start(text.data, std::min(text.size, kMaxExplanation + 4));
@@ -34,12 +32,12 @@ CallContext::CallContext(std::string what, std::uint64_t number, Instant deadlin
     self.explanation_ = printable_lines(start, kMaxExplanation);
   };
   table_.explained = [](const cage_call* table) -> cage_str {
-    const auto& self = *static_cast<CallContext*>(table->host_data);
+    const auto& self = of(table);
     const std::lock_guard lock(self.mutex_);
     return lent(self.explanation_);
   };
   table_.progress = [](const cage_call* table, std::uint32_t percent, cage_str text) {
-    static_cast<CallContext*>(table->host_data)->note_progress(percent, text);
+    of(table).note_progress(percent, text);
   };
 }
 

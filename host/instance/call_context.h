@@ -26,6 +26,7 @@ class CallContext {
   CallContext& operator=(const CallContext&) = delete;
 
   const cage_call* table() const { return &table_; }
+  static CallContext& of(const cage_call* table) { return *static_cast<CallContext*>(table->host_data); }
   const std::string& what() const { return what_; }
   std::uint64_t number() const { return number_; }
   Instant deadline() const { return deadline_; }

@@ -6,8 +6,7 @@
 #include "host/core/version.h"
 #include "host/instance/call_context.h"
 #include "host/instance/command_copy.h"
-#include "host/instance/service_family.h"
-#include "host/instance/write_family.h"
+#include "host/instance/host_families.h"
 #include "host/sinks/borrowed.h"
 #include "host/sinks/device_copy.h"
 #include "host/sinks/lent.h"
@@ -100,7 +99,7 @@ Result<ExecResult> HostServices::run_program(const cage_call* call, const cage_c
   auto ask = copy_command(command);
   if (!ask) return std::unexpected(ask.error());
   const std::string program = ask->program;
-  auto reply = asks_.ask(static_cast<const CallContext*>(call->host_data)->number(), std::move(*ask));
+  auto reply = asks_.ask(CallContext::of(call).number(), std::move(*ask));
   if (!reply) return within(reply.error(), "program '{}'", program);
   return std::get<ExecResult>(std::move(*reply));
 }

@@ -1,4 +1,4 @@
-#include "host/instance/write_family.h"
+#include "host/instance/host_families.h"
 
 #include <cstring>
 
@@ -63,8 +63,7 @@ Result<AskReply> put(const cage_host* host, const cage_call* call, Result<Ask> a
   if (call == nullptr) return fail(Code::kInvalidArgument, "{}: cage_call is NULL", what);
   if (!ask) return std::unexpected(ask.error());
   const std::string device = ask->device_id;
-  auto reply = HostServices::asks_of(host).ask(static_cast<const CallContext*>(call->host_data)->number(),
-                                               ModuleAsk(std::move(*ask)));
+  auto reply = HostServices::asks_of(host).ask(CallContext::of(call).number(), ModuleAsk(std::move(*ask)));
   if (!reply) return within(reply.error(), "{} for device '{}'", what, printable(device, kQuoted));
   return reply;
 }

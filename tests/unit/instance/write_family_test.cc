@@ -1,4 +1,4 @@
-#include "host/instance/write_family.h"
+#include "host/instance/host_families.h"
 
 #include <gmock/gmock.h>
 

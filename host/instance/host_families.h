@@ -1,4 +1,4 @@
-// cage.write of cage_host: copies the module's request and passes it to the host, which checks it.
+// The families of cage_host that pass a module's request on to the host, which checks it.
 #pragma once
 
 #include "cardcage/module.h"
@@ -6,6 +6,7 @@
 namespace cardcage {
 
 // [any-thread] For every instance: the functions find the instance by their cage_host.
+const cage_service* service_family();
 const cage_write* write_family();
 
 }  // namespace cardcage
