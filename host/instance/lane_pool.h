@@ -2,9 +2,7 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -19,18 +17,12 @@ constexpr const char* kClaimThread = "module/claim";
 // Every job runs at once: on an idle thread or, if there is none, on a new one. Its user bounds the number of jobs.
 class LanePool {
  public:
-  // Counts the jobs that run. May outlive the pool.
-  class Jobs {
-   public:
-    void begin();             // [any-thread]
-    void end();               // [any-thread]
-    void wait_until_ended();  // [any-thread] for all of them
-
-   private:
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    std::size_t running_ = 0;
-  };
+  // The number of jobs that run. May outlive the pool.
+  using Jobs = std::atomic<int>;
+  // [any-thread] Returns when none runs.
+  static void wait_until_ended(const Jobs& jobs) {
+    while (const int running = jobs) jobs.wait(running);
+  }
 
   explicit LanePool(std::string name) : name_(std::move(name)) {}
 
@@ -48,7 +40,7 @@ class LanePool {
   };
 
   const std::string name_;
-  const std::shared_ptr<Jobs> jobs_ = std::make_shared<Jobs>();
+  const std::shared_ptr<Jobs> jobs_ = std::make_shared<Jobs>(0);
   std::vector<std::unique_ptr<Thread>> threads_;
 };
 

@@ -95,7 +95,7 @@ void InProcessModule::tear_down_later() {
   const auto context =
       std::make_shared<CallContext>(std::string(StopCall::kName), next_number(), clock().now() + kUnobservedStop);
   lane_->post([instance = instance_, context, torn_down = torn_down_, for_claims = claim_lanes_.jobs()] {
-    for_claims->wait_until_ended();
+    LanePool::wait_until_ended(*for_claims);
     instance->services().close();
     if (const auto stopped = instance->execute(*context, StopCall()); !stopped)
       log(LogLevel::kWarn, "stop failed", {{"error", stopped.error().message}});

@@ -25,7 +25,7 @@ TEST(LanePoolTest, RunsEveryJobAtOnceAndUsesIdleThreadsAgain) {
         running.notify_all();
         for (int now = running; now < 3; now = running) running.wait(now);  // ends only if all three run
       });
-    pool.jobs()->wait_until_ended();
+    LanePool::wait_until_ended(*pool.jobs());
   };
   run_three();
   running = 0;
