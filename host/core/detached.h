@@ -2,41 +2,38 @@
 #pragma once
 
 #include <functional>
-#include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
+#include <type_traits>
 #include <utility>
 
 #include "host/core/clock.h"
+#include "host/core/core_gate.h"
 
 namespace cardcage {
 
-// [core] Runs `work` on a thread of its own. Returns its result, or nothing if the deadline passes or the surrounding
-// coroutine ends first; then the thread is left behind, and may outlive the core.
+// [core] Passes `begin` a job that runs `work`, which may outlive the core. Returns the result, or nothing if the
+// deadline passes or the surrounding coroutine ends first.
+template <class Work, class Begin>
+auto run_outside(asio::io_context& core, Clock& clock, Instant deadline, Work work, Begin begin)
+    -> Task<std::optional<std::invoke_result_t<Work&>>> {
+  std::optional<std::invoke_result_t<Work&>> result;
+  const OneShot<bool> ended(core);
+  const CoreGate gate(core);  // handlers use the locals only while it exists
+  begin([&result, &ended, to_core = gate.sender(), work = std::move(work)]() mutable {
+    to_core.post([&result, &ended, made = work()]() mutable {
+      result.emplace(std::move(made));
+      ended.set(true);
+    });
+  });
+  co_await ended.wait_until(clock, deadline);
+  co_return std::move(result);
+}
+
+// [core] Does the same on a thread of its own, which is left behind if it does not end in time.
 template <class T>
 Task<std::optional<T>> run_detached(asio::io_context& core, Clock& clock, std::function<T()> work, Instant deadline) {
-  struct Shared {
-    std::mutex mutex;
-    std::optional<OneShot<T>> asked;  // empty once the core does not wait any more
-  };
-  struct GiveUp {
-    void operator()(Shared* shared) const {
-      const std::scoped_lock lock(shared->mutex);
-      shared->asked.reset();
-    }
-  };
-  const OneShot<T> done(core);
-  const auto shared = std::make_shared<Shared>();
-  shared->asked = done;
-  const std::unique_ptr<Shared, GiveUp> waiting(shared.get());
-  std::thread([shared, work = std::move(work)] {
-    T result = work();
-    const std::scoped_lock lock(shared->mutex);
-    if (shared->asked) shared->asked->set(std::move(result));
-  }).detach();
-  auto result = co_await done.wait_until(clock, deadline);
-  co_return result;
+  return run_outside(core, clock, deadline, std::move(work), [](auto job) { std::thread(std::move(job)).detach(); });
 }
 
 }  // namespace cardcage

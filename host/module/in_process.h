@@ -9,11 +9,11 @@
 #include <memory>
 #include <string>
 
+#include "host/core/core_gate.h"
 #include "host/core/paced_call.h"
 #include "host/instance/instance.h"
 #include "host/instance/lane.h"
 #include "host/instance/lane_pool.h"
-#include "host/module/core_gate.h"
 #include "host/module/running_module.h"
 
 namespace cardcage {

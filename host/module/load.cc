@@ -7,6 +7,7 @@
 #include <set>
 
 #include "host/config/options.h"
+#include "host/core/detached.h"
 #include "host/core/log.h"
 #include "host/core/version.h"
 #include "host/instance/declarations.h"
@@ -57,21 +58,16 @@ Error stuck_while_loaded(const std::string& module) {
 template <class Function>
 auto run_on(std::unique_ptr<Lane>& lane, asio::io_context& core, Clock& clock, Instant deadline, Function function,
             std::string late, Leftover& left) -> Task<std::optional<decltype(function())>> {
-  using Value = decltype(function());
-  std::optional<Value> value;
-  const OneShot<bool> returned(core);
   const auto has_returned = std::make_shared<std::atomic<bool>>(false);
-  const CoreGate gate(core);  // handlers use the locals only while it exists
-  lane->post([&value, &returned, to_core = gate.sender(), has_returned, function = std::move(function)] {
-    Value made = function();
+  auto work = [has_returned, function = std::move(function)] {
+    auto value = function();
     has_returned->store(true);
-    to_core.post([&value, &returned, made = std::move(made)]() mutable {
-      value.emplace(std::move(made));
-      returned.set(true);
-    });
-  });
-  const auto in_time = co_await returned.wait_until(clock, deadline);
-  if (in_time) co_return std::move(value);
+    return value;
+  };
+  const auto post = [&lane](Lane::Job job) { lane->post(std::move(job)); };
+  auto running = run_outside(core, clock, deadline, std::move(work), post);
+  auto value = co_await std::move(running);
+  if (value) co_return std::move(value);
   lane->leave_alone();
   left = [has_returned, late = std::move(late)] { return *has_returned ? std::nullopt : std::optional(late); };
   co_return std::nullopt;

@@ -9,7 +9,7 @@
 
 namespace cardcage {
 
-// [core] The object owns the gate, and threads that may outlive both (see Lane) keep a Sender. A handler runs only
+// [core] The object owns the gate, and threads that may outlive both keep a Sender. A handler runs only
 // while the gate exists, so it may use the gate's owner.
 class CoreGate {
   struct State {
