@@ -21,7 +21,6 @@
 #include "host/claim/device_descriptions.h"
 #include "host/claim/device_directory.h"
 #include "host/claim/misfits.h"
-#include "host/claim/unseen_paths.h"
 #include "host/config/config.h"
 #include "host/core/clock.h"
 #include "host/ledger/ledger.h"

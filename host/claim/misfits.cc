@@ -15,6 +15,7 @@ namespace cardcage {
 namespace {
 
 constexpr Duration kLookLimit = std::chrono::seconds(1);
+constexpr Duration kUnseenPause = std::chrono::milliseconds(100);
 // Limits the threads that look, which end within microseconds unless a file system does not respond.
 constexpr int kMaxLooking = 64;
 std::atomic<int> looking = 0;
@@ -89,7 +90,7 @@ using Records = std::vector<std::shared_ptr<const ClaimRecord>>;
 
 // Returns one list per record, or none at all if that takes too long.
 Task<std::vector<Misfits>> look(asio::io_context& core, Clock& clock, Records records) {
-  if (looking >= kMaxLooking) co_return std::vector<Misfits>();
+  if (records.empty() || looking >= kMaxLooking) co_return std::vector<Misfits>();
   ++looking;
   std::function<std::vector<Misfits>()> look_at_all = [records = std::move(records)] {
     std::vector<Misfits> misfits;
@@ -110,15 +111,21 @@ Task<Misfits> find_misfits(asio::io_context& core, Clock& clock, std::shared_ptr
   co_return found.empty() ? Misfits() : std::move(found.front());
 }
 
-Task<void> note_unseen(asio::io_context& core, Clock& clock, std::weak_ptr<const void> user, Ledger& ledger,
-                       std::set<ClaimKey> claims) {
+void UnseenPaths::look_soon(ClaimKey claim) {
+  claims_.insert(std::move(claim));
+  if (soon_.pending()) return;
+  soon_.call_after(kUnseenPause, [this] { spawn(core_, note(weak_from_this(), core_, clock_, ledger_, claims_)); });
+}
+
+Task<void> UnseenPaths::note(std::weak_ptr<UnseenPaths> weak, asio::io_context& core, Clock& clock, Ledger& ledger,
+                             std::set<ClaimKey> claims) {
   Records prepared;
-  if (!user.expired())
+  if (!weak.expired())
     for (const ClaimKey& claim : claims)
       if (auto record = ledger.find(claim); record && has_paths(*record)) prepared.push_back(std::move(record));
-  if (prepared.empty()) co_return;
   const auto found = co_await look(core, clock, prepared);
-  if (user.expired()) co_return;
+  const auto self = weak.lock();
+  if (!self) co_return;
   for (std::size_t i = 0; i < found.size(); ++i) {
     const auto known = found[i].empty() ? nullptr : ledger.find(prepared[i]->key());
     if (!known || !is_whole(*known, ledger.boot_id())) continue;
@@ -126,6 +133,7 @@ Task<void> note_unseen(asio::io_context& core, Clock& clock, std::weak_ptr<const
     keep_unseen(found[i], record);
     ledger.note(std::move(record));
   }
+  for (const ClaimKey& claim : claims) self->claims_.erase(claim);
 }
 
 }  // namespace cardcage

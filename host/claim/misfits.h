@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "host/core/clock.h"
-#include "host/core/task.h"
+#include "host/core/delayed_call.h"
 #include "host/ledger/ledger.h"
 
 namespace cardcage {
@@ -24,9 +23,28 @@ using Misfits = std::vector<Misfit>;
 // sees few paths of the host. A thread of its own looks, since a path may be on a file system that does not respond;
 // after a second without a result, there are no misfits.
 Task<Misfits> find_misfits(asio::io_context& core, Clock& clock, std::shared_ptr<const ClaimRecord> record);
-// Notes in the records of claims that were just prepared which of their paths the daemon does not see. Does not touch
-// the ledger after the end of its user.
-Task<void> note_unseen(asio::io_context& core, Clock& clock, std::weak_ptr<const void> user, Ledger& ledger,
-                       std::set<ClaimKey> claims);
+
+// [core] Notes in the records of prepared claims which of their paths the daemon does not see, so that they do not pass
+// for misfits. The ledger is not touched once the object is gone.
+class UnseenPaths : public std::enable_shared_from_this<UnseenPaths> {
+ public:
+  UnseenPaths(asio::io_context& core, Clock& clock, Ledger& ledger)
+      : core_(core), clock_(clock), ledger_(ledger), soon_(core, clock) {}
+
+  // Looks after the response to the kubelet, and once for a burst of prepares.
+  void look_soon(ClaimKey claim);
+  // True if the claim has not been looked at since it was prepared.
+  bool awaits(const ClaimKey& claim) const { return claims_.contains(claim); }
+
+ private:
+  static Task<void> note(std::weak_ptr<UnseenPaths> weak, asio::io_context& core, Clock& clock, Ledger& ledger,
+                         std::set<ClaimKey> claims);
+
+  asio::io_context& core_;
+  Clock& clock_;
+  Ledger& ledger_;
+  std::set<ClaimKey> claims_;
+  DelayedCall soon_;
+};
 
 }  // namespace cardcage
