@@ -78,16 +78,12 @@ bool is_usable(const admin::v1::Device& device) {
 // Starts a program with the environment and the standard descriptors of this one, or with stdout and stderr in
 // `output`.
 Result<pid_t> start_program(const fs::path& file, std::vector<std::string> arguments, const UniqueFd& output = {}) {
-  SpawnPlan plan;
+  SpawnPlan plan(STDERR_FILENO);
   for (const int fd : {STDOUT_FILENO, STDERR_FILENO})
     if (output) plan.give(output.get(), fd);
-  plan.give_none_above(STDERR_FILENO);
   std::vector<std::string> environment;
   for (char** variable = environ; *variable != nullptr; ++variable) environment.emplace_back(*variable);
-  pid_t pid = -1;
-  if (const int error = plan.run(file, std::move(arguments), std::move(environment), pid); error != 0)
-    return fail_errno(error, fmt::format("cannot start '{}'", file.native()));
-  return pid;
+  return plan.run(file, std::move(arguments), std::move(environment));
 }
 
 }  // namespace

@@ -38,15 +38,13 @@ Result<Started> start(asio::io_context& core, Clock& clock, HardwareAccess& want
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
     return fail_errno(errno, "cannot make a socket for a process");
   UniqueFd ours(pair[0]);
-  const auto theirs = move_above(kWorkerSocket, UniqueFd(pair[1]));
-  if (!theirs) return std::unexpected(theirs.error());
+  const UniqueFd theirs(pair[1]);
   const std::string message = wanted.message.SerializeAsString();
   if (::send(ours.get(), message.data(), message.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
     return fail_errno(errno, "cannot tell a process what to do");
-  SpawnPlan plan;
+  SpawnPlan plan(kWorkerSocket);
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) plan.give_nothing(standard);
-  plan.give(theirs->get(), kWorkerSocket);
-  plan.give_none_above(kWorkerSocket);
+  plan.give(theirs.get(), kWorkerSocket);
   auto child = start_child(plan, *file, {}, {}, nullptr);
   if (!child) return not_started(std::move(child.error()));
   const auto ended = end_event(core, *child);

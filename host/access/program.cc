@@ -79,7 +79,7 @@ Result<UniqueFd> open_pipe(Output& output) {
   if (!failed) ours.release();
   if (!failed) output.pipe.non_blocking(true, failed);
   if (failed) return fail(Code::kResourceExhausted, "cannot read the output of a program: {}", failed.message());
-  return move_above(STDERR_FILENO, std::move(lower));
+  return lower;
 }
 
 // A file never blocks its reader, and needs no writer beside the program.
@@ -87,7 +87,7 @@ Result<UniqueFd> file_with(const std::string& input) {
   UniqueFd file(::memfd_create("cardcage input", MFD_CLOEXEC));
   if (!file || !write_all(file.get(), input) || ::lseek(file.get(), 0, SEEK_SET) != 0)
     return fail_errno(errno, "cannot make the input of a program");
-  return move_above(STDERR_FILENO, std::move(file));
+  return file;
 }
 
 Result<Running> start(asio::io_context& core, ProgramCommand command, std::shared_ptr<ControlGroup> group) {
@@ -98,12 +98,11 @@ Result<Running> start(asio::io_context& core, ProgramCommand command, std::share
   if (!out || !err) return std::unexpected((out ? err : out).error());
   const auto input = file_with(command.input);
   if (!input) return std::unexpected(input.error());
-  SpawnPlan plan;
+  SpawnPlan plan(STDERR_FILENO);
   plan.give(input->get(), STDIN_FILENO);
   plan.give(out->get(), STDOUT_FILENO);
   plan.give(err->get(), STDERR_FILENO);
-  plan.give_none_above(STDERR_FILENO, program->folder());
-  plan.execute(program->path_by(program->folder()));
+  plan.execute(program->path_by(program->folder()), program->folder());
   auto child =
       start_child(plan, command.file, std::move(command.arguments), std::move(command.environment), std::move(group));
   if (!child) return std::unexpected(child.error());

@@ -46,21 +46,17 @@ Status WorkerProcess::spawn_child(const Program& program, int image) {
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
     return fail_errno(errno, "cannot make a socket for a worker");
   UniqueFd ours(pair[0]);
-  auto theirs = move_above(kLastWorkerFd, UniqueFd(pair[1]));
-  if (!theirs) return std::unexpected(theirs.error());
+  const UniqueFd theirs(pair[1]);
   if (::pipe2(pipe, O_CLOEXEC) != 0) return fail_errno(errno, "cannot make a pipe for a worker");
   UniqueFd printed(pipe[0]);
-  auto print = move_above(kLastWorkerFd, UniqueFd(pipe[1]));
-  auto module = move_above(kLastWorkerFd, UniqueFd(::fcntl(image, F_DUPFD_CLOEXEC, 0)));
-  if (!print || !module) return std::unexpected((print ? module : print).error());
+  const UniqueFd print(pipe[1]);
 
-  SpawnPlan plan;
+  SpawnPlan plan(kLastWorkerFd);
   plan.give_nothing(STDIN_FILENO);
-  plan.give(print->get(), STDOUT_FILENO);
-  plan.give(print->get(), STDERR_FILENO);
-  plan.give(theirs->get(), kWorkerSocket);
-  plan.give(module->get(), kWorkerModule);
-  plan.give_none_above(kLastWorkerFd);
+  plan.give(print.get(), STDOUT_FILENO);
+  plan.give(print.get(), STDERR_FILENO);
+  plan.give(theirs.get(), kWorkerSocket);
+  plan.give(image, kWorkerModule);
   // The worker joins its group before it is told to load a module, so that every fork of the module starts there.
   auto child = start_child(plan, program.file, {}, program.environment, program.group);
   if (!child) return std::unexpected(child.error());

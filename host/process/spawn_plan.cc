@@ -1,6 +1,7 @@
 #include "host/process/spawn_plan.h"
 
 #include <algorithm>
+#include <cerrno>
 
 namespace cardcage {
 
@@ -11,7 +12,7 @@ static std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return pointers;
 }
 
-SpawnPlan::SpawnPlan() {
+SpawnPlan::SpawnPlan(int last) : last_(last) {
   ::posix_spawn_file_actions_init(&files_);
   ::posix_spawnattr_init(&attributes_);
   sigset_t all, none;
@@ -28,16 +29,24 @@ SpawnPlan::~SpawnPlan() {
   ::posix_spawnattr_destroy(&attributes_);
 }
 
-void SpawnPlan::give_none_above(int last, int until_exec) {
-  for (int fd = last + 1; fd < until_exec; ++fd) ::posix_spawn_file_actions_addclose(&files_, fd);
-  ::posix_spawn_file_actions_addclosefrom_np(&files_, std::max(last, until_exec) + 1);
+// Gives a copy above `last_`: otherwise one dup2 could overwrite the source of the next.
+void SpawnPlan::give(int fd, int as) {
+  const UniqueFd& copy = copies_.emplace_back(::fcntl(fd, F_DUPFD_CLOEXEC, last_ + 1));
+  if (!copy) failed_ = errno;
+  ::posix_spawn_file_actions_adddup2(&files_, copy.get(), as);
 }
 
-int SpawnPlan::run(const std::filesystem::path& file, std::vector<std::string> arguments,
-                   std::vector<std::string> environment, pid_t& pid) const {
+Result<pid_t> SpawnPlan::run(const std::filesystem::path& file, std::vector<std::string> arguments,
+                             std::vector<std::string> environment) {
+  if (failed_ != 0) return fail_errno(failed_, "cannot duplicate a descriptor for a process");
+  for (int fd = last_ + 1; fd < until_exec_; ++fd) ::posix_spawn_file_actions_addclose(&files_, fd);
+  ::posix_spawn_file_actions_addclosefrom_np(&files_, std::max(last_, until_exec_) + 1);
   arguments.insert(arguments.begin(), file.filename());
-  return ::posix_spawn(&pid, path_.empty() ? file.c_str() : path_.c_str(), &files_, &attributes_,
-                       pointers_to(arguments).data(), pointers_to(environment).data());
+  pid_t pid = -1;
+  const int error = ::posix_spawn(&pid, path_.empty() ? file.c_str() : path_.c_str(), &files_, &attributes_,
+                                  pointers_to(arguments).data(), pointers_to(environment).data());
+  if (error != 0) return fail_errno(error, fmt::format("cannot start '{}'", file.native()));
+  return pid;
 }
 
 }  // namespace cardcage

@@ -9,31 +9,41 @@
 #include <string>
 #include <vector>
 
+#include "host/core/result.h"
+#include "host/core/unique_fd.h"
+
 namespace cardcage {
 
 // The child leads a process group of its own, has every signal at its default, and gets only the descriptors given
 // here.
 class SpawnPlan {
  public:
-  SpawnPlan();
+  // The child gets no descriptor above `last`.
+  explicit SpawnPlan(int last);
   SpawnPlan(const SpawnPlan&) = delete;
   SpawnPlan& operator=(const SpawnPlan&) = delete;
   ~SpawnPlan();
 
-  void give(int fd, int as) { ::posix_spawn_file_actions_adddup2(&files_, fd, as); }
+  void give(int fd, int as);
   void give_nothing(int as) { ::posix_spawn_file_actions_addopen(&files_, as, "/dev/null", O_RDONLY, 0); }
-  // `until_exec`, if given, is a close-on-exec descriptor that stays open until the program runs.
-  void give_none_above(int last, int until_exec = -1);
-  // Executes this path, under the file name that run() gets.
-  void execute(std::string path) { path_ = std::move(path); }
-  // `arguments` follow the name of the file. Returns an errno, or 0.
-  int run(const std::filesystem::path& file, std::vector<std::string> arguments, std::vector<std::string> environment,
-          pid_t& pid) const;
+  // Executes this path, under the file name that run() gets. `until_exec` is a close-on-exec descriptor that stays open
+  // until then.
+  void execute(std::string path, int until_exec) {
+    path_ = std::move(path);
+    until_exec_ = until_exec;
+  }
+  // Starts the child. `arguments` follow the name of the file. Call it once.
+  Result<pid_t> run(const std::filesystem::path& file, std::vector<std::string> arguments,
+                    std::vector<std::string> environment);
 
  private:
   posix_spawn_file_actions_t files_;
   posix_spawnattr_t attributes_;
-  std::string path_;  // empty = the file's path
+  const int last_;
+  std::vector<UniqueFd> copies_;  // copies of the given descriptors
+  int failed_ = 0;                // the errno of a copy
+  std::string path_;              // empty = the file's path
+  int until_exec_ = -1;
 };
 
 }  // namespace cardcage

@@ -28,12 +28,11 @@ Task<void> await_readable(std::shared_ptr<asio::posix::stream_descriptor> stream
 
 }  // namespace
 
-Result<StartedChild> start_child(const SpawnPlan& plan, const std::filesystem::path& file,
-                                 std::vector<std::string> arguments, std::vector<std::string> environment,
-                                 std::shared_ptr<ControlGroup> group) {
-  pid_t pid = -1;
-  if (const int error = plan.run(file, std::move(arguments), std::move(environment), pid); error != 0)
-    return fail_errno(error, fmt::format("cannot start '{}'", file.native()));
+Result<StartedChild> start_child(SpawnPlan& plan, const std::filesystem::path& file, std::vector<std::string> arguments,
+                                 std::vector<std::string> environment, std::shared_ptr<ControlGroup> group) {
+  const auto started = plan.run(file, std::move(arguments), std::move(environment));
+  if (!started) return std::unexpected(started.error());
+  const pid_t pid = *started;
   UniqueFd descriptor = open_process(pid);
   UniqueFd end(descriptor ? ::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 0) : -1);
   if (!end) {
@@ -79,12 +78,6 @@ Result<OneShot<bool>> end_event(asio::io_context& core, StartedChild& child) {
     ::waitpid(child.process->pid(), nullptr, 0);
   }
   return ended;
-}
-
-Result<UniqueFd> move_above(int last, UniqueFd fd) {
-  UniqueFd moved(::fcntl(fd.get(), F_DUPFD_CLOEXEC, last + 1));
-  if (!moved) return fail_errno(errno, "cannot duplicate a descriptor for a process");
-  return moved;
 }
 
 }  // namespace cardcage

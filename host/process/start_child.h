@@ -20,9 +20,8 @@ struct StartedChild {
 
 // [core] The child joins `group`, unless it is null or refuses, which is logged. A child that cannot be watched is
 // killed and reaped. `arguments` follow the name of the file.
-Result<StartedChild> start_child(const SpawnPlan& plan, const std::filesystem::path& file,
-                                 std::vector<std::string> arguments, std::vector<std::string> environment,
-                                 std::shared_ptr<ControlGroup> group);
+Result<StartedChild> start_child(SpawnPlan& plan, const std::filesystem::path& file, std::vector<std::string> arguments,
+                                 std::vector<std::string> environment, std::shared_ptr<ControlGroup> group);
 
 // [core] Watches a process that an earlier daemon started; nothing if `pid` is not the process that began then.
 std::optional<StartedChild> adopt_child(pid_t pid, const std::string& begun, std::shared_ptr<ControlGroup> group);
@@ -36,9 +35,5 @@ Result<OneShot<bool>> readable_event(asio::io_context& core, UniqueFd descriptor
 
 // [core] The event comes once the child has exited. A child that cannot be watched is killed and reaped.
 Result<OneShot<bool>> end_event(asio::io_context& core, StartedChild& child);
-
-// Moves `fd` above `last`, the last descriptor that a child gets; otherwise one dup2 could overwrite the source of the
-// next.
-Result<UniqueFd> move_above(int last, UniqueFd fd);
 
 }  // namespace cardcage

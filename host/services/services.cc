@@ -59,21 +59,15 @@ Result<Launcher> start_launcher(const ProgramCommand& command, const ServiceOutp
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
     return fail_errno(errno, "cannot make a socket for a service");
   UniqueFd ours(pair[0]);
-  const auto theirs = move_above(kServiceFolder, UniqueFd(pair[1]));
-  if (!theirs) return std::unexpected(theirs.error());
-  auto printed = output.end_for_service();
-  if (!printed) return std::unexpected(printed.error());
-  const auto print = move_above(kServiceFolder, std::move(*printed));
+  const UniqueFd theirs(pair[1]);
+  const auto print = output.end_for_service();
   if (!print) return std::unexpected(print.error());
-  const auto folder = move_above(kServiceFolder, UniqueFd(::fcntl(program->folder(), F_DUPFD_CLOEXEC, 0)));
-  if (!folder) return std::unexpected(folder.error());
-  SpawnPlan plan;
+  SpawnPlan plan(kServiceFolder);
   plan.give_nothing(STDIN_FILENO);
   plan.give(print->get(), STDOUT_FILENO);
   plan.give(print->get(), STDERR_FILENO);
-  plan.give(theirs->get(), kWorkerSocket);
-  plan.give(folder->get(), kServiceFolder);
-  plan.give_none_above(kServiceFolder);
+  plan.give(theirs.get(), kWorkerSocket);
+  plan.give(program->folder(), kServiceFolder);
   std::vector<std::string> arguments{kServiceArgument, program->path_by(kServiceFolder), command.file.filename()};
   arguments.insert(arguments.end(), command.arguments.begin(), command.arguments.end());
   auto child = start_child(plan, *worker, std::move(arguments), command.environment, std::move(group));

@@ -264,8 +264,8 @@ class AdoptedServices : public ServiceScenarios {
   }
   // Starts the program as an earlier daemon would, and keeps the record.
   void start_earlier() {
-    SpawnPlan plan;
-    ASSERT_EQ(plan.run(record.command.file, {}, record.command.environment, record.pid), 0);
+    SpawnPlan plan(STDERR_FILENO);
+    record.pid = plan.run(record.command.file, {}, record.command.environment).value();
     record.begun = begin_of(record.pid);
     ASSERT_EQ(pid_in("pid"), record.pid);
     ASSERT_TRUE(records.keep(record));
