@@ -5,11 +5,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <memory>
 #include <vector>
 
+#include "host/core/ascii.h"
+#include "host/core/file.h"
 #include "host/core/nearest.h"
 #include "host/loader/descent.h"
 #include "host/loader/loader.h"
@@ -70,17 +73,6 @@ Result<UniqueFd> make_image(const fs::path& path) {
   return fail_errno(errno, fmt::format("cannot make an image of module file '{}'", path.native()));
 }
 
-Status write_all(int fd, const unsigned char* bytes, std::size_t size) {
-  while (size > 0) {
-    const ssize_t written = ::write(fd, bytes, size);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return fail_errno(errno, "write");
-    bytes += written;
-    size -= static_cast<std::size_t>(written);
-  }
-  return {};
-}
-
 struct Copied {
   std::uint64_t size = 0;
   std::string sha256;
@@ -93,7 +85,7 @@ Result<Copied> copy_and_hash(int from, int to) {
   const std::unique_ptr<EVP_MD_CTX, decltype(&::EVP_MD_CTX_free)> digest(::EVP_MD_CTX_new(), &::EVP_MD_CTX_free);
   if (!digest || ::EVP_DigestInit_ex(digest.get(), ::EVP_sha256(), nullptr) != 1)
     return fail(Code::kInternal, "this system's OpenSSL offers no SHA-256");
-  std::vector<unsigned char> buffer(1 << 18);
+  std::vector<char> buffer(1 << 18);
   Copied copied;
   for (;;) {
     const ssize_t got = ::read(from, buffer.data(), buffer.size());
@@ -102,10 +94,10 @@ Result<Copied> copy_and_hash(int from, int to) {
     if (got == 0) break;
     copied.size += static_cast<std::uint64_t>(got);
     if (copied.size > kMaxModuleBytes) return std::unexpected(too_large());  // it grew since it was opened
-    if (::EVP_DigestUpdate(digest.get(), buffer.data(), static_cast<std::size_t>(got)) != 1)
+    const std::string_view piece(buffer.data(), static_cast<std::size_t>(got));
+    if (::EVP_DigestUpdate(digest.get(), piece.data(), piece.size()) != 1)
       return fail(Code::kInternal, "SHA-256 failed");
-    if (auto written = write_all(to, buffer.data(), static_cast<std::size_t>(got)); !written)
-      return std::unexpected(written.error());
+    if (!write_all(to, piece)) return fail_errno(errno, "write");
   }
   std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
   unsigned int size = 0;
@@ -118,13 +110,11 @@ Status check_digest(std::string_view pinned, const std::string& actual) {
   if (pinned.empty()) return {};
   if (pinned.size() != actual.size() || pinned.find_first_not_of("0123456789abcdefABCDEF") != std::string_view::npos)
     return fail(Code::kInvalidArgument, "the pinned sha256 '{}' is not a digest of 64 hex digits", pinned);
-  for (std::size_t index = 0; index < actual.size(); ++index)
-    if ((pinned[index] | 0x20) != actual[index] && pinned[index] != actual[index])
-      return fail(Code::kFailedPrecondition,
-                  "its sha256 is {} and the configuration pins {}: "
-                  "install the pinned build, or, if the new one is wanted, pin its digest",
-                  actual, pinned);
-  return {};
+  if (std::ranges::equal(pinned, actual, {}, to_lower)) return {};
+  return fail(Code::kFailedPrecondition,
+              "its sha256 is {} and the configuration pins {}: "
+              "install the pinned build, or, if the new one is wanted, pin its digest",
+              actual, pinned);
 }
 
 Result<ElfFacts> inspect_image(int image, std::uint64_t size) {

@@ -1,9 +1,6 @@
 #include "host/worker/bridge.h"
 
-#include <unistd.h>
-
-#include <cerrno>
-
+#include "host/core/file.h"
 #include "host/core/memory.h"
 #include "host/core/version.h"
 #include "host/instance/declarations.h"
@@ -27,12 +24,7 @@ void ReportStream::send(const wire::Report& report) {
   auto frame = encode_frame(report);
   if (!frame) return answer(report.answer().call(), within(frame.error(), "its answer"));
   const std::lock_guard lock(mutex_);
-  for (std::string_view rest = *frame; !rest.empty();) {
-    const ssize_t sent = ::write(socket_, rest.data(), rest.size());
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0) exit_with_errno("cannot write to the daemon");
-    rest.remove_prefix(static_cast<std::size_t>(sent));
-  }
+  if (!write_all(socket_, *frame)) exit_with_errno("cannot write to the daemon");
 }
 
 void ReportStream::answer(std::uint64_t call, const Status& outcome, wire::Answer content) {
