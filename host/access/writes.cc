@@ -4,6 +4,7 @@
 
 #include "host/access/write_rules.h"
 #include "host/model/text_rules.h"
+#include "host/wire/asks.h"
 
 namespace cardcage {
 
@@ -24,8 +25,7 @@ Task<Result<AskReply>> Writes::run(FileWriteAsk ask, Instant deadline) {
   if (auto good = check(ask); !good) co_return std::unexpected(good.error());
   if (auto allowed = allow(ask.path); !allowed) co_return std::unexpected(allowed.error());
   wire::Access message;
-  message.mutable_write()->set_path(ask.path);
-  message.mutable_write()->set_data(ask.data);
+  write(ask, *message.mutable_write());
   std::string what = fmt::format("a write to '{}'", ask.path);
   auto writing = access(ask.device_id, std::move(what), std::move(message), earliest(deadline, ask.limit));
   const auto written = co_await std::move(writing);
@@ -38,14 +38,7 @@ Task<Result<AskReply>> Writes::run(IoctlAsk ask, Instant deadline) {
   for (const std::string& path : {ask.path, ask.data_path})
     if (auto allowed = path.empty() ? Status() : allow(path); !allowed) co_return std::unexpected(allowed.error());
   wire::Access message;
-  message.mutable_ioctl()->set_path(ask.path);
-  message.mutable_ioctl()->set_request(ask.request);
-  message.mutable_ioctl()->set_argument(std::move(ask.argument));
-  message.mutable_ioctl()->set_data_path(ask.data_path);
-  message.mutable_ioctl()->set_data_offset(ask.data_offset);
-  message.mutable_ioctl()->set_data_sha256(ask.data_sha256);
-  message.mutable_ioctl()->set_data_start(ask.data_start);
-  message.mutable_ioctl()->set_flags(ask.flags);
+  write(ask, *message.mutable_ioctl());
   std::string what = fmt::format("ioctl {:#x} of '{}'", ask.request, ask.path);
   auto making = access(ask.device_id, std::move(what), std::move(message), earliest(deadline, ask.limit));
   auto argument = co_await std::move(making);

@@ -34,32 +34,34 @@ static ExecAsk read(const wire::Exec& from) {
           from.input()};
 }
 
+void write(const FileWriteAsk& from, wire::FileWrite& to) {
+  to.set_device_id(from.device_id);
+  to.set_path(from.path);
+  to.set_data(from.data);
+  to.set_limit_ms(from.limit.count());
+}
+
+void write(const IoctlAsk& from, wire::Ioctl& to) {
+  to.set_device_id(from.device_id);
+  to.set_path(from.path);
+  to.set_request(from.request);
+  to.set_argument(from.argument);
+  to.set_data_path(from.data_path);
+  to.set_data_offset(from.data_offset);
+  to.set_limit_ms(from.limit.count());
+  to.set_data_sha256(from.data_sha256);
+  to.set_data_start(from.data_start);
+  to.set_flags(from.flags);
+}
+
 namespace {
 
 struct WriteAsk {
   wire::Ask& to;
   void operator()(const JournalAsk& ask) const { to.set_journal(ask.bytes); }
   void operator()(const ExecAsk& ask) const { write(ask, *to.mutable_exec()); }
-  void operator()(const FileWriteAsk& ask) const {
-    wire::FileWrite& file = *to.mutable_file_write();
-    file.set_device_id(ask.device_id);
-    file.set_path(ask.path);
-    file.set_data(ask.data);
-    file.set_limit_ms(ask.limit.count());
-  }
-  void operator()(const IoctlAsk& ask) const {
-    wire::Ioctl& ioctl = *to.mutable_ioctl();
-    ioctl.set_device_id(ask.device_id);
-    ioctl.set_path(ask.path);
-    ioctl.set_request(ask.request);
-    ioctl.set_argument(ask.argument);
-    ioctl.set_data_path(ask.data_path);
-    ioctl.set_data_offset(ask.data_offset);
-    ioctl.set_limit_ms(ask.limit.count());
-    ioctl.set_data_sha256(ask.data_sha256);
-    ioctl.set_data_start(ask.data_start);
-    ioctl.set_flags(ask.flags);
-  }
+  void operator()(const FileWriteAsk& ask) const { write(ask, *to.mutable_file_write()); }
+  void operator()(const IoctlAsk& ask) const { write(ask, *to.mutable_ioctl()); }
   void operator()(const DriverAsk& ask) const {
     wire::DriverSwitch& driver = *to.mutable_driver();
     driver.set_device_id(ask.device_id);

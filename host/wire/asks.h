@@ -14,4 +14,7 @@ std::optional<ModuleAsk> read(const wire::Ask& from);
 void write(const Result<AskReply>& from, std::uint64_t number, wire::Told& to);
 Result<AskReply> read(const wire::Told& from);
 
+void write(const FileWriteAsk& from, wire::FileWrite& to);
+void write(const IoctlAsk& from, wire::Ioctl& to);
+
 }  // namespace cardcage
