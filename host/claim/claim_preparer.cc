@@ -197,7 +197,7 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::prepare_anew(Operation& operation, c
   if (prepared) prepared = check_combination(device_edits(record));
   if (prepared)
     prepared = plan_metadata(record, operation.described, environment_.devices,
-                             environment_.cdi.metadata_folder(driver_, ref.uid), metadata_files(record));
+                             environment_.cdi.metadata_folder(driver_, ref.uid));
   if (!prepared) co_return std::unexpected(prepared.error());
 
   // Pods may have got or left replicas of the device while the module prepared it.

@@ -1,6 +1,8 @@
 #include "host/claim/device_descriptions.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "host/model/attribute_limits.h"
 
@@ -69,7 +71,6 @@ void adopt_statements(std::vector<DeviceStatement> statements, WallTime now, Mod
 }
 
 void inherit_statements(const ModulePart& before, ModulePart& part) {
-  part.metadata = before.metadata;
   for (HeldDevice& device : part.devices) {
     const auto same = std::ranges::find(before.devices, device.cdi_name, &HeldDevice::cdi_name);
     if (same == before.devices.end()) continue;
@@ -79,17 +80,13 @@ void inherit_statements(const ModulePart& before, ModulePart& part) {
   }
 }
 
-std::vector<MetadataFile> metadata_files(const ClaimRecord& record) {
-  std::vector<MetadataFile> files;
-  for (const ModulePart& part : record.parts) files.insert(files.end(), part.metadata.begin(), part.metadata.end());
-  return files;
-}
-
 Status plan_metadata(ClaimRecord& record, const DeviceDescriptions& described, const DeviceDirectory& devices,
-                     const std::filesystem::path& folder, const std::vector<MetadataFile>& earlier) {
+                     const std::filesystem::path& folder) {
+  std::vector<MetadataFile> earlier;
+  for (ModulePart& part : record.parts)
+    std::ranges::move(std::exchange(part.metadata, {}), std::back_inserter(earlier));
   std::vector<std::string> planned;
   for (ModulePart& part : record.parts) {
-    part.metadata.clear();
     for (const HeldDevice& held : part.devices) {
       const std::string request = base_request(held.allocation.request);
       if (std::ranges::find(planned, request) != planned.end() || !is_described(record, request, described)) continue;

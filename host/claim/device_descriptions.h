@@ -17,14 +17,13 @@ using DeviceDescriptions = std::map<const HeldDevice*, Attributes>;
 void adopt_statements(std::vector<DeviceStatement> statements, WallTime now, ModulePart& part,
                       DeviceDescriptions& described);
 
-// Copies the start values for a later prepare of the same devices: the statuses, which keep their times, and the files.
+// Copies the start values for a later prepare of the same devices: the statuses, which keep their times.
 void inherit_statements(const ModulePart& before, ModulePart& part);
 
 // Plans a file in `folder` for each request with a described device. The attributes of such a device are those that its
-// module and the host report, and those of its description, which win. `earlier` are files of the same claim, whose
-// generations continue. kInvalidArgument for more attributes than a device may have.
+// module and the host report, and those of its description, which win. The files replace earlier ones of the record,
+// whose generations continue. kInvalidArgument for more attributes than a device may have.
 Status plan_metadata(ClaimRecord& record, const DeviceDescriptions& described, const DeviceDirectory& devices,
-                     const std::filesystem::path& folder, const std::vector<MetadataFile>& earlier);
-std::vector<MetadataFile> metadata_files(const ClaimRecord& record);
+                     const std::filesystem::path& folder);
 
 }  // namespace cardcage
