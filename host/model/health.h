@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -68,23 +67,21 @@ constexpr bool keeps_claims_away(const Health& health) {
 // Causes per device.
 constexpr std::size_t kMaxCauses = 16;
 
-// Returns whether a statement about a new cause fits into `causes`, a map by cause: if the map is full, the least
-// severe cause is evicted for a worse one. `health_of` finds the statement in a value of the map.
-template <class Causes, class HealthOf = std::identity>
-bool make_room(Causes& causes, const Health& wanted, HealthOf health_of = {}) {
-  if (causes.size() < kMaxCauses) return true;
-  const auto value = [&](const auto& entry) {
-    const Health& health = std::invoke(health_of, entry.second);
-    return std::pair(severity(health.state), health.timeout.count() > 0);  // evict those without a timeout first
-  };
-  const auto least = std::ranges::min_element(causes, {}, value);
-  if (value(*least).first >= severity(wanted.state)) return false;
-  causes.erase(least);
-  return true;
-}
-
 // The statements about one device, by cause.
 using Statements = std::map<std::string, Health>;
+// Returns whether a statement about a new cause fits: if the map is full, the least severe cause is evicted for a worse
+// one.
+inline bool make_room(Statements& statements, const Health& wanted) {
+  if (statements.size() < kMaxCauses) return true;
+  const auto value = [](const auto& entry) {
+    const Health& health = entry.second;
+    return std::pair(severity(health.state), health.timeout.count() > 0);  // evict those without a timeout first
+  };
+  const auto least = std::ranges::min_element(statements, {}, value);
+  if (value(*least).first >= severity(wanted.state)) return false;
+  statements.erase(least);
+  return true;
+}
 // Returns false if there is no room for another cause.
 inline bool put(Statements& statements, const Health& health) {
   if (!statements.contains(health.cause) && !make_room(statements, health)) return false;
