@@ -7,7 +7,6 @@
 #include "host/claim/replaced_devices.h"
 #include "host/core/log.h"
 #include "host/core/subject.h"
-#include "host/ledger/device_edits.h"
 
 namespace cardcage {
 namespace {

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "host/cdi/names.h"
-#include "host/ledger/device_edits.h"
 
 namespace cardcage {
 namespace {

@@ -5,7 +5,6 @@
 
 #include "host/cdi/names.h"
 #include "host/core/ascii.h"
-#include "host/ledger/device_edits.h"
 
 namespace cardcage {
 namespace {

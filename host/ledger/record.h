@@ -14,6 +14,7 @@
 #include "host/cdi/spec.h"
 #include "host/model/claim.h"
 #include "host/model/claim_status.h"
+#include "host/model/combined_edits.h"
 #include "host/model/edits.h"
 #include "host/model/module.h"
 #include "host/model/served_name.h"
@@ -109,6 +110,8 @@ std::string claim_label(const ClaimRef& ref);
 std::string claim_subject(std::string_view driver, const ClaimRef& ref);
 
 ModuleClaim module_claim(const ClaimRecord& record, const ModulePart& part, std::string_view boot_id);
+// The edits of all devices of the record, into which they point.
+std::vector<DeviceEdits> device_edits(const ClaimRecord& record);
 CdiSpec cdi_spec(const ClaimRecord& record);
 std::vector<PreparedDevice> prepared_devices(const ClaimRecord& record);
 // The modules' statements about the devices. Empty for a resource, which has no claim that could show them.
