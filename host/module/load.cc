@@ -137,7 +137,7 @@ Task<Result<std::shared_ptr<Module>>> load_in_worker(asio::io_context& core, Clo
   left = leftover_of(config.name, (*link)->process().child());
   const OneShot<Result<wire::Answer>> loaded(core);
   (*link)->listen(
-      {.health = {}, .rescan = {}, .asked = {}, .ended = [loaded, name = config.name](const std::string& how) {
+      {.reported = {}, .ended = [loaded, name = config.name](const std::string& how) {
          loaded.set(
              fail(Code::kUnavailable,
                   "module '{}' cannot be loaded: its worker {}; perhaps a constructor, its entry or its table is "

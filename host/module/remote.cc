@@ -24,40 +24,45 @@ RemoteModule::RemoteModule(asio::io_context& core, Clock& clock, Parts parts)
     : RunningModule(core, clock, std::move(parts.name), std::move(parts.identity), std::move(parts.options),
                     std::move(parts.node)),
       link_(std::move(parts.link)) {
-  link_->listen({.health =
-                     [this](const wire::Health& health) {
-                       if (events().health && is_device_id(health.device_id()))
-                         events().health(health.device_id(), read(health));
-                     },
-                 .rescan =
-                     [this] {
-                       if (events().rescan) events().rescan();
-                     },
-                 .descriptor =
-                     [this](std::int32_t descriptor) {
-                       if (events().descriptor) events().descriptor(descriptor);
-                     },
-                 .progress =
-                     [this](const wire::Progress& told) {
-                       Progress progress{.percent = {}, .text = printable(told.text(), kMaxProgressText)};
-                       if (told.has_percent()) progress.percent = told.percent();
-                       note_progress(told.call(), std::move(progress));
-                     },
-                 .asked =
-                     [this](const wire::Ask& ask) {
-                       auto wanted = read(ask);
-                       if (!wanted || !link_->is_open(ask.call())) return;
-                       answer(ask.call(), std::move(*wanted),
-                              [this, call = ask.call(), number = ask.number()](const Result<AskReply>& reply) {
-                                wire::Request request;
-                                write(reply, number, *request.mutable_told());
-                                std::ignore = link_->tell(call, std::move(request));
-                              });
-                     },
+  link_->listen({.reported = [this](const wire::Report& report) { take(report); },
                  .ended =
                      [this](const std::string& how) {
                        lose({Code::kUnavailable, fmt::format("module '{}' is gone: its worker {}", name(), how)});
                      }});
+}
+
+void RemoteModule::take(const wire::Report& report) {
+  switch (report.what_case()) {
+    case wire::Report::kHealth:
+      if (const wire::Health& health = report.health(); events().health && is_device_id(health.device_id()))
+        events().health(health.device_id(), read(health));
+      return;
+    case wire::Report::kRescan:
+      if (events().rescan) events().rescan();
+      return;
+    case wire::Report::kDescriptor:
+      if (events().descriptor) events().descriptor(report.descriptor());
+      return;
+    case wire::Report::kProgress: {
+      const wire::Progress& told = report.progress();
+      Progress progress{.percent = {}, .text = printable(told.text(), kMaxProgressText)};
+      if (told.has_percent()) progress.percent = told.percent();
+      return note_progress(told.call(), std::move(progress));
+    }
+    case wire::Report::kAsk: return take_ask(report.ask());
+    default: return;
+  }
+}
+
+void RemoteModule::take_ask(const wire::Ask& ask) {
+  auto wanted = read(ask);
+  if (!wanted || !link_->is_open(ask.call())) return;
+  answer(ask.call(), std::move(*wanted),
+         [this, call = ask.call(), number = ask.number()](const Result<AskReply>& reply) {
+           wire::Request request;
+           write(reply, number, *request.mutable_told());
+           std::ignore = link_->tell(call, std::move(request));
+         });
 }
 
 Leftover RemoteModule::leftover() const {

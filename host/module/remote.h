@@ -36,6 +36,8 @@ class RemoteModule final : public RunningModule {
   bool is_traced() const override;
   Error give_up(const OpenCall& call) override;
   Task<void> tear_down(Instant deadline) override;
+  void take(const wire::Report& report);
+  void take_ask(const wire::Ask& ask);
   Status send_live_claims(std::uint64_t number, const std::vector<ModuleClaim>& live);
 
   const std::unique_ptr<WorkerLink> link_;

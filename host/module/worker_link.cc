@@ -87,23 +87,9 @@ Status WorkerLink::tell(std::uint64_t number, wire::Request request, Descriptors
 void WorkerLink::take_report(const wire::Report& report) {
   switch (report.what_case()) {
     case wire::Report::kAnswer: return take_answer(report.answer());
-    case wire::Report::kHealth:
-      if (listener_.health) listener_.health(report.health());
-      return;
-    case wire::Report::kRescan:
-      if (listener_.rescan) listener_.rescan();
-      return;
-    case wire::Report::kDescriptor:
-      if (listener_.descriptor) listener_.descriptor(report.descriptor());
-      return;
-    case wire::Report::kProgress:
-      if (listener_.progress) listener_.progress(report.progress());
-      return;
-    case wire::Report::kAsk:
-      if (listener_.asked) listener_.asked(report.ask());
-      return;
     case wire::Report::kLog: return log_line(report.log());
-    case wire::Report::WHAT_NOT_SET: return;
+    default:
+      if (listener_.reported) listener_.reported(report);
   }
 }
 

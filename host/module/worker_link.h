@@ -20,11 +20,8 @@ namespace cardcage {
 class WorkerLink {
  public:
   struct Listener {
-    std::function<void(const wire::Health&)> health;
-    std::function<void()> rescan;
-    std::function<void(std::int32_t descriptor)> descriptor;
-    std::function<void(const wire::Progress&)> progress;
-    std::function<void(const wire::Ask&)> asked;
+    // A report other than an answer or a line for the log; null if the worker has not started its module.
+    std::function<void(const wire::Report&)> reported;
     // The worker has exited: how it ended, and its last printed lines.
     std::function<void(const std::string& how)> ended;
   };
