@@ -131,7 +131,7 @@ std::optional<AttributeValue> attribute_from(const json::object& object) {
     return std::nullopt;
   } else {
     using T = std::variant_alternative_t<I, AttributeValue>;
-    const auto* value = object.if_contains(attribute_key<T>());
+    const auto* value = object.if_contains(kAttributeKeys[I]);
     T target{};
     if (value == nullptr || !read_scalar(*value, target)) return attribute_from<I + 1>(object);
     return AttributeValue(std::in_place_index<I>, std::move(target));

@@ -1,7 +1,5 @@
 #include "host/model/device_json.h"
 
-#include <type_traits>
-
 namespace cardcage {
 namespace {
 
@@ -21,11 +19,8 @@ json::value scalar_json(const std::vector<T>& values) {
 }  // namespace
 
 json::value attribute_json(const AttributeValue& attribute) {
-  return std::visit(
-      [](const auto& value) -> json::value {
-        return json::object{{attribute_key<std::decay_t<decltype(value)>>(), scalar_json(value)}};
-      },
-      attribute);
+  return json::object{{kAttributeKeys.at(attribute.index()),
+                       std::visit([](const auto& value) { return scalar_json(value); }, attribute)}};
 }
 
 json::object network_json(const NetworkData& network) {
