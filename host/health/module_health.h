@@ -81,7 +81,7 @@ class ModuleHealth {
   // Notes the end of a reset through the module. `by` is empty for a remedy.
   void note_reset(const std::string& device_id, const std::string& by, const std::string& why, const Status& outcome);
 
-  const HealthRules& rules() const;
+  const HealthRules& rules() const { return rules_; }
   // Sets the module's name in the configuration from now on.
   Task<void> rename(std::string module);
 

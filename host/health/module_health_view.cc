@@ -204,6 +204,4 @@ void ModuleHealth::note_reset(const std::string& device_id, const std::string& b
   note(std::move(reset));
 }
 
-const HealthRules& ModuleHealth::rules() const { return rules_; }
-
 }  // namespace cardcage

@@ -54,7 +54,6 @@ struct DeviceStatement {
   std::string data;                         // a JSON object as text; empty = none
   std::optional<NetworkData> network;
   std::optional<Attributes> metadata;  // if set, containers with the device get a metadata file
-  bool has_status() const { return !conditions.empty() || !data.empty() || network; }
   friend bool operator==(const DeviceStatement&, const DeviceStatement&) = default;
 };
 

@@ -41,8 +41,8 @@ TEST_P(StatementScenarios, ADescriptionMayBeEmpty) {
   const auto edits = prepare_with({"describe"});
   ASSERT_TRUE(edits) << edits.error().message;
   ASSERT_THAT(edits->statements, SizeIs(2));
-  EXPECT_EQ(edits->statements[1].metadata, Attributes());
-  EXPECT_FALSE(edits->statements[1].has_status());
+  const DeviceStatement described{.conditions = {}, .data = {}, .network = {}, .metadata = Attributes()};
+  EXPECT_EQ(edits->statements[1], described);
 }
 
 TEST_P(StatementScenarios, OneThatBreaksARuleFailsThePrepare) {
