@@ -268,7 +268,7 @@ Task<Status> Binder::make_ready(Claim claim, std::shared_ptr<Statuses> statuses)
   plan->phase = ClaimPhase::kBinding;
   if (known && !same_devices(allocations_of(*known), allocations_of(*plan))) co_return Status{};  // released first
   if (const auto replaced = known ? find_replaced(known->parts, plan->parts) : std::nullopt)
-    co_return fail(Code::kFailedPrecondition, "{}", to_string(*replaced));
+    co_return fail(Code::kFailedPrecondition, "{}", *replaced);
   if (auto free = check_free(*plan, environment_.devices, environment_.ledger); !free)
     co_return std::unexpected(free.error());
   if (!known)

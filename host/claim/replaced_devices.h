@@ -9,14 +9,8 @@
 
 namespace cardcage {
 
-// A device that a claim has, and the one that a new plan finds under its name.
-struct Replaced {
-  const HeldDevice *before, *now;
-};
-
-// The first one; nothing if all names mean the devices that they meant before. The devices live in the arguments.
-std::optional<Replaced> find_replaced(std::span<const ModulePart> before, std::span<const ModulePart> plan);
-// For people: "it has device 'ID-B', and ...".
-std::string to_string(const Replaced& replaced);
+// Names, for people, the first device whose name now is that of another device in the plan: "it has device 'ID-B',
+// ...". Nothing if all names mean the devices that they meant before.
+std::optional<std::string> find_replaced(std::span<const ModulePart> before, std::span<const ModulePart> plan);
 
 }  // namespace cardcage
