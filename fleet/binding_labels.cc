@@ -5,9 +5,9 @@
 
 #include "fleet/object_key.h"
 #include "host/apiserver/binding_label.h"
-#include "host/apiserver/timestamp.h"
 #include "host/core/cancellation.h"
 #include "host/core/log.h"
+#include "host/core/timestamp.h"
 #include "host/model/namespaced_name.h"
 
 namespace cardcage {

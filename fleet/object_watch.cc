@@ -5,10 +5,10 @@
 
 #include "host/apiserver/api_parts.h"
 #include "host/apiserver/percent_encode.h"
-#include "host/apiserver/timestamp.h"
 #include "host/apiserver/watch_event.h"
 #include "host/core/cancellation.h"
 #include "host/core/log.h"
+#include "host/core/timestamp.h"
 
 namespace cardcage {
 namespace {

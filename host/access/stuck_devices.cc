@@ -1,10 +1,9 @@
 #include "host/access/stuck_devices.h"
 
-#include <fmt/chrono.h>
-
 #include <algorithm>
 
 #include "host/core/log.h"
+#include "host/core/timestamp.h"
 #include "host/core/utf8.h"
 
 namespace cardcage {
@@ -29,9 +28,8 @@ void StuckDevices::remove(const std::shared_ptr<RunningAccess>& access) {
 
 std::string StuckDevices::text_of(const RunningAccess& access) {
   return fmt::format(
-      "device '{}' is stuck in {} since {:%Y-%m-%dT%H:%M:%SZ}: nothing can end that but the hardware or a restart of "
-      "the node",
-      access.device.id, access.what, fmt::gmtime(std::chrono::system_clock::to_time_t(access.since)));
+      "device '{}' is stuck in {} since {}: nothing can end that but the hardware or a restart of the node",
+      access.device.id, access.what, timestamp(access.since));
 }
 
 const RunningAccess* StuckDevices::oldest(const DeviceKey& device) const {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "host/apiserver/object_name.h"
-#include "host/apiserver/timestamp.h"
+#include "host/core/timestamp.h"
 #include "host/model/device_json.h"
 
 namespace cardcage {

@@ -8,11 +8,11 @@
 #include "host/apiserver/event_json.h"
 #include "host/apiserver/object_name.h"
 #include "host/apiserver/slice_json.h"
-#include "host/apiserver/timestamp.h"
 #include "host/apiserver/yaml.h"
 #include "host/core/ascii.h"
 #include "host/core/folder_watch.h"
 #include "host/core/log.h"
+#include "host/core/timestamp.h"
 #include "host/core/wakeup.h"
 
 namespace cardcage {

@@ -1,7 +1,7 @@
 #include "host/apiserver/event_json.h"
 
 #include "host/apiserver/object_name.h"
-#include "host/apiserver/timestamp.h"
+#include "host/core/timestamp.h"
 #include "host/model/text_rules.h"
 
 namespace cardcage {

@@ -1,9 +1,9 @@
 // The view of ModuleHealth for others, and the commands of operators and remedies.
-#include <fmt/chrono.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "host/core/timestamp.h"
 #include "host/core/utf8.h"
 #include "host/health/module_health.h"
 
@@ -23,17 +23,17 @@ std::string prefixed(std::string_view prefix, const std::string& message) {
 
 CauseHealth cordoned(const CordonRecord& cordon) {
   const std::string reason = cordon.reason.empty() ? "" : fmt::format(" ({})", cordon.reason);
-  return {.health = {.state = HealthState::kDegraded,
-                     .reason = "Cordoned",
-                     .message = cut_utf8(
-                         fmt::format("cordoned by {} since {:%FT%TZ}{}; 'cagectl device uncordon {}' ends that",
-                                     cordon.by, std::chrono::floor<std::chrono::seconds>(cordon.since), reason,
-                                     cordon.name.empty() ? cordon.device.id : cordon.name),
-                         kMaxHealthMessage),
-                     .taint = TaintEffect::kNoSchedule,
-                     .cause = "Cordoned",
-                     .taint_value = "Cordoned"},
-          .changed = cordon.since};
+  return {
+      .health = {.state = HealthState::kDegraded,
+                 .reason = "Cordoned",
+                 .message = cut_utf8(
+                     fmt::format("cordoned by {} since {}{}; 'cagectl device uncordon {}' ends that", cordon.by,
+                                 timestamp(cordon.since), reason, cordon.name.empty() ? cordon.device.id : cordon.name),
+                     kMaxHealthMessage),
+                 .taint = TaintEffect::kNoSchedule,
+                 .cause = "Cordoned",
+                 .taint_value = "Cordoned"},
+      .changed = cordon.since};
 }
 
 const CauseHealth* find(const std::vector<CauseHealth>& causes, const std::string& name) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "host/core/log.h"
+#include "host/core/timestamp.h"
 #include "host/process/child_process.h"
 
 namespace cardcage {

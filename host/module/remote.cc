@@ -1,5 +1,6 @@
 #include "host/module/remote.h"
 
+#include "host/core/timestamp.h"
 #include "host/instance/call_context.h"
 #include "host/model/text_rules.h"
 #include "host/wire/asks.h"

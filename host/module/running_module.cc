@@ -1,7 +1,5 @@
 #include "host/module/running_module.h"
 
-#include <fmt/chrono.h>
-
 #include <algorithm>
 
 #include "host/core/log.h"
@@ -319,10 +317,6 @@ void RunningModule::lose(Error why) {
   for (const auto& waiter : std::exchange(waiting_for_idle_, {})) waiter.set(std::unexpected(*lost_));
   const ModuleEvents events = std::exchange(events_, {});
   if (events.lost) events.lost(*lost_);
-}
-
-std::string RunningModule::timestamp(WallTime time) {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
 }
 
 }  // namespace cardcage

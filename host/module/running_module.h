@@ -99,7 +99,6 @@ class RunningModule : public Module, public std::enable_shared_from_this<Running
   // Fails all current and later calls, and tells the owner.
   void lose(Error why);
 
-  static std::string timestamp(WallTime time);
   const std::string& name() const { return name_; }
   State state() const { return state_; }
   const std::optional<Error>& lost() const { return lost_; }

@@ -1,7 +1,5 @@
 #include "host/supervision/quiesce_marks.h"
 
-#include <fmt/chrono.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -10,6 +8,7 @@
 #include "host/core/bounded.h"
 #include "host/core/file.h"
 #include "host/core/log.h"
+#include "host/core/timestamp.h"
 #include "host/model/text_rules.h"
 
 namespace cardcage {
@@ -25,8 +24,7 @@ constexpr char kOfDevice = '@';
 }  // namespace
 
 std::string to_string(const QuiesceMark& mark) {
-  return fmt::format("by {} since {:%Y-%m-%dT%H:%M:%SZ}{}", mark.by,
-                     fmt::gmtime(std::chrono::system_clock::to_time_t(mark.since)),
+  return fmt::format("by {} since {}{}", mark.by, timestamp(mark.since),
                      mark.reason.empty() ? "" : fmt::format(" ({})", mark.reason));
 }
 

@@ -1,4 +1,4 @@
-// Times as text in objects of the API.
+// Times as text, for people and in objects of the API.
 #pragma once
 
 #include <fmt/chrono.h>
