@@ -13,6 +13,13 @@ struct PodSandbox {
   friend bool operator==(const PodSandbox&, const PodSandbox&) = default;
 };
 
+// A pod's sandbox as the container runtime reports it.
+struct RuntimeSandbox {
+  std::string id;
+  PodSandbox pod;
+  friend bool operator==(const RuntimeSandbox&, const RuntimeSandbox&) = default;
+};
+
 // A sandboxed pod in the form that a module gets.
 struct SandboxedPod {
   std::string uid, name_space, name;

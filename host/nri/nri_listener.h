@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "host/core/task.h"
-#include "host/model/runtime_sandbox.h"
+#include "host/model/pod_sandbox.h"
 
 namespace cardcage {
 

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "host/core/result.h"
-#include "host/model/runtime_sandbox.h"
+#include "host/model/pod_sandbox.h"
 #include "host/nri/protocol.h"
 
 namespace cardcage {

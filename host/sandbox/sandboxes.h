@@ -15,7 +15,7 @@
 #include "host/core/unique_fd.h"
 #include "host/hook/hook_request.h"
 #include "host/ledger/ledger.h"
-#include "host/model/runtime_sandbox.h"
+#include "host/model/pod_sandbox.h"
 #include "host/sandbox/attachments.h"
 
 namespace cardcage {
