@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/asio/experimental/awaitable_operators.hpp>
+#include <ranges>
 #include <utility>
 
 #include "host/core/cancellation.h"
@@ -34,6 +35,8 @@ bool stored_nothing(Code code) {
   return concerns_driver(code) || code == Code::kInvalidArgument || code == Code::kResourceExhausted;
 }
 
+constexpr auto is_due = [](const auto& entry) { return entry.second.due.has_value(); };
+
 std::string with_remedy(const Error& error) {
   if (!needs_right(error)) return error.message;
   return error.message + "; set claimStatus.enabled=true in the values of the chart";
@@ -55,8 +58,10 @@ void ClaimStatuses::restore(const ClaimRecord& record) {
 void ClaimStatuses::withdraw(const ClaimKey& claim) {
   const auto known = entries_.find(claim);
   if (known == entries_.end()) return;
-  if (!known->second.may_be_stored && writing_ != claim) return erase(known);
-  want(claim, ClaimRef(known->second.ref), {});
+  if (known->second.may_be_stored || writing_ == claim)
+    want(claim, ClaimRef(known->second.ref), {});
+  else
+    entries_.erase(known);
 }
 
 void ClaimStatuses::want(const ClaimKey& claim, const ClaimRef& ref, std::vector<DeviceStatus> wanted) {
@@ -67,61 +72,49 @@ void ClaimStatuses::want(const ClaimKey& claim, const ClaimRef& ref, std::vector
   Entry& entry = known->second;
   entry.ref = ref;
   entry.wanted = std::move(wanted);
-  withdrawn_.erase(entry.withdrawn);
-  if (entry.wanted.empty()) withdrawn_.emplace(entry.withdrawn = ++withdrawals_, claim);
+  entry.withdrawn = entry.wanted.empty() ? ++withdrawals_ : 0;
   // More news of a claim must not hurry a write that fails for now.
-  set_due(known, std::max(entry.due.value_or(Instant::min()), clock_.now()));
+  entry.due = std::max(entry.due.value_or(Instant::min()), clock_.now());
   news_.wake();
 }
 
 // Returns the end if there are too many claims.
 ClaimStatuses::Entries::iterator ClaimStatuses::add(const ClaimKey& claim) {
   if (entries_.size() >= kMaxClaims) {
-    const auto oldest = std::ranges::find_if(withdrawn_, [&](const auto& entry) { return entry.second != writing_; });
-    if (oldest == withdrawn_.end()) {
+    auto withdrawn = entries_ | std::views::filter([this](const auto& entry) {
+                       return entry.second.withdrawn > 0 && entry.first != writing_;
+                     });
+    const auto oldest =
+        std::ranges::min_element(withdrawn, {}, [](const auto& entry) { return entry.second.withdrawn; });
+    if (oldest == withdrawn.end()) {
       log_limited(LogLevel::kWarn, "claim-status-full", "the status of a claim is not written: there are too many",
                   {{"uid", claim.uid}, {"driver", claim.driver}, {"limit", kMaxClaims}});
       return entries_.end();
     }
-    erase(entries_.find(oldest->second));
+    entries_.erase(oldest.base());
   }
+  driver_of(claim);
   Entry entry{.ref = {}, .wanted = {}, .due = {}, .backoff = {kFirstPause, kLongestPause, claim.uid}};
   return entries_.emplace(claim, std::move(entry)).first;
 }
 
-void ClaimStatuses::erase(Entries::iterator entry) {
-  set_due(entry, std::nullopt);
-  withdrawn_.erase(entry->second.withdrawn);
-  entries_.erase(entry);
-}
-
 ClaimStatuses::DriverState& ClaimStatuses::driver_of(const ClaimKey& claim) {
   return drivers_
-      .try_emplace(claim.driver, DriverState{.due = {},
-                                             .trouble = {},
+      .try_emplace(claim.driver, DriverState{.trouble = {},
                                              .not_before = Instant::min(),
                                              .attempts = {kFirstPause, kLongestPause, claim.driver}})
       .first->second;
 }
 
-void ClaimStatuses::set_due(Entries::iterator entry, std::optional<Instant> due) {
-  auto& queue = driver_of(entry->first).due;
-  std::optional<Instant>& before = entry->second.due;
-  if (before) queue.erase({*before, entry->first.uid});
-  before = due;
-  if (due) queue.emplace(*due, entry->first.uid);
-}
-
-// A linear search, since a node has few drivers.
+// A linear search, which costs little beside a write.
 std::optional<std::pair<Instant, ClaimKey>> ClaimStatuses::next() const {
-  std::optional<std::pair<Instant, ClaimKey>> first;
-  for (const auto& [name, driver] : drivers_) {
-    if (driver.due.empty()) continue;
-    const auto& [due, uid] = *driver.due.begin();
-    const Instant when = std::max(due, driver.not_before);
-    if (!first || when < first->first) first = {when, ClaimKey{name, uid}};
-  }
-  return first;
+  auto waiting = entries_ | std::views::filter(is_due);
+  const auto when = [this](const auto& entry) {
+    return std::pair(std::max(*entry.second.due, drivers_.at(entry.first.driver).not_before), *entry.second.due);
+  };
+  const auto first = std::ranges::min_element(waiting, {}, when);
+  if (first == waiting.end()) return std::nullopt;
+  return std::pair(when(*first).first, first->first);
 }
 
 Task<void> ClaimStatuses::run() {
@@ -135,10 +128,8 @@ Task<void> ClaimStatuses::hurry_after_outages() {
     co_await cluster_.contact().wait_to_retry(clock_, Instant::max(), kSpreadOfWrites);
     const bool over = co_await cancelled();
     if (over) co_return;
-    for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
-      if (!entry->second.due || !std::exchange(entry->second.away, false)) continue;
-      set_due(entry, clock_.now());
-    }
+    for (auto& [claim, entry] : entries_)
+      if (entry.due && std::exchange(entry.away, false)) entry.due = clock_.now();
     news_.wake();
   }
 }
@@ -182,13 +173,15 @@ void ClaimStatuses::take_result(Entries::iterator entry, const Status& written, 
     claim.may_be_stored = false;
   else if (!stored_nothing(code))
     claim.may_be_stored = true;
-  if (claim.wanted.empty() && (!claim.may_be_stored || (done && newest))) return erase(entry);
-  if (done) {
+  if (claim.wanted.empty() && (!claim.may_be_stored || (done && newest))) {
+    entries_.erase(entry);
+  } else if (done) {
     claim.backoff.reset();
-    return set_due(entry, newest ? std::nullopt : std::optional(clock_.now()));
+    claim.due = newest ? std::nullopt : std::optional(clock_.now());
+  } else {
+    const Duration pause = claim.backoff.next(cluster_) * (code == Code::kInvalidArgument ? kInvalidPauses : 1);
+    claim.due = clock_.now() + pause;
   }
-  const Duration pause = claim.backoff.next(cluster_) * (code == Code::kInvalidArgument ? kInvalidPauses : 1);
-  set_due(entry, clock_.now() + pause);
 }
 
 // Notes the result for the whole driver.
@@ -215,12 +208,10 @@ void ClaimStatuses::note(const ClaimKey& claim, const Status& written) {
 
 std::optional<Condition> ClaimStatuses::condition() const {
   if (entries_.empty()) return std::nullopt;
-  std::size_t waiting = 0;
-  for (const auto& [name, driver] : drivers_) {
-    waiting += driver.due.size();
+  for (const auto& [name, driver] : drivers_)
     if (driver.trouble)
       return Condition{Level::kBad, needs_right(*driver.trouble) ? "refused" : "failing", with_remedy(*driver.trouble)};
-  }
+  const auto waiting = std::ranges::count_if(entries_, is_due);
   if (waiting > 0)
     return Condition{Level::kInProgress, "pending", fmt::format("{} claim{}", waiting, waiting == 1 ? "" : "s")};
   return Condition{Level::kGood, "written", ""};

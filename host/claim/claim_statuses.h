@@ -3,7 +3,6 @@
 
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,21 +49,18 @@ class ClaimStatuses {
     std::optional<Instant> due;        // the next attempt; nothing once the cluster has the wanted entries
     ClusterBackoff backoff;
     bool away = false;            // the cluster did not respond to the last attempt
-    std::uint64_t withdrawn = 0;  // the place in withdrawn_
+    std::uint64_t withdrawn = 0;  // the number of its withdrawal; 0 = it is not withdrawn
   };
   using Entries = std::map<ClaimKey, Entry>;
   struct DriverState {
-    std::set<std::pair<Instant, std::string>> due;  // the UIDs of claims to write, and when
-    std::optional<Error> trouble;                   // error of the last write, if it concerns more than its claim
-    Instant not_before = Instant::min();            // the next attempt while the driver may not write
+    std::optional<Error> trouble;         // error of the last write, if it concerns more than its claim
+    Instant not_before = Instant::min();  // the next attempt while the driver may not write
     Backoff attempts;
   };
 
   void want(const ClaimKey& claim, const ClaimRef& ref, std::vector<DeviceStatus> wanted);
   Entries::iterator add(const ClaimKey& claim);
-  void erase(Entries::iterator entry);
   DriverState& driver_of(const ClaimKey& claim);
-  void set_due(Entries::iterator entry, std::optional<Instant> due);
   std::optional<std::pair<Instant, ClaimKey>> next() const;
   Task<void> write_due();
   Task<void> hurry_after_outages();
@@ -76,7 +72,6 @@ class ClaimStatuses {
   Cluster& cluster_;
   Entries entries_;
   std::map<std::string, DriverState> drivers_;
-  std::map<std::uint64_t, ClaimKey> withdrawn_;  // claims whose entries must be removed, in the order of their end
   std::uint64_t withdrawals_ = 0;
   std::optional<ClaimKey> writing_;  // its entry stays until the write has ended
   Wakeup news_;
