@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cstdint>
 
+#include "host/core/ascii.h"
+
 namespace cardcage {
 namespace {
 
@@ -23,8 +25,6 @@ std::unexpected<Error> refuse(std::string_view text, fmt::format_string<Args...>
   return fail(Code::kInvalidArgument, "'{}' is not a duration: {}", text.substr(0, 64),
               fmt::format(format, std::forward<Args>(args)...));
 }
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // Everything up to the next digit.
 std::string_view unit_name(std::string_view rest) {

@@ -6,15 +6,15 @@
 #include <cstddef>
 #include <vector>
 
+#include "host/core/ascii.h"
+
 namespace cardcage {
 namespace {
 
 // A longer word is not a typing mistake. The limit also bounds the work for hostile input.
 constexpr std::size_t kLongestWord = 64;
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-unsigned replace_cost(char a, char b) { return a == b ? 0 : lower(a) == lower(b) ? 1 : 2; }
+unsigned replace_cost(char a, char b) { return a == b ? 0 : to_lower(a) == to_lower(b) ? 1 : 2; }
 
 // Optimal string alignment distance in half edits.
 unsigned distance(std::string_view a, std::string_view b) {
