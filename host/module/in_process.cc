@@ -17,8 +17,9 @@ constexpr std::chrono::milliseconds kNewsPause{10};
 
 }  // namespace
 
-InProcessModule::InProcessModule(asio::io_context& core, Clock& clock, std::unique_ptr<Lane> lane, Parts parts)
-    : RunningModule(core, clock, parts.name, parts.identity, std::move(parts.options), std::move(parts.node)),
+InProcessModule::InProcessModule(asio::io_context& core, Clock& clock, std::unique_ptr<Lane> lane, LoadedModule module,
+                                 Parts parts)
+    : RunningModule(core, clock, std::move(parts)),
       lane_(std::move(lane)),
       claim_lanes_("cage/" + name()),
       news_(core, clock, kNewsPause, [this] { deliver_news(); }),
@@ -30,8 +31,8 @@ InProcessModule::InProcessModule(asio::io_context& core, Clock& clock, std::uniq
              [this, number](Result<AskReply> reply) { instance_->asks().answer(number, std::move(reply)); });
     });
   };
-  instance_ = std::make_shared<Instance>(std::move(parts.name), std::move(parts.module), std::move(parts.identity),
-                                         std::move(news_arrived), Asks::Channel{std::move(send), {}});
+  instance_ = std::make_shared<Instance>(name(), std::move(module), identity(), std::move(news_arrived),
+                                         Asks::Channel{std::move(send), {}});
 }
 
 InProcessModule::~InProcessModule() {

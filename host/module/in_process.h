@@ -21,16 +21,8 @@ namespace cardcage {
 // [core] A stuck module is stopped and destroyed if its call returns after all.
 class InProcessModule final : public RunningModule {
  public:
-  // A loaded module with checked options.
-  struct Parts {
-    std::string name;  // name in the configuration
-    LoadedModule module;
-    ModuleIdentity identity;
-    OptionValues options;
-    NodeWork node;
-  };
   // `lane` is the thread that loaded the module. `core` and `clock` outlive the object.
-  InProcessModule(asio::io_context& core, Clock& clock, std::unique_ptr<Lane> lane, Parts parts);
+  InProcessModule(asio::io_context& core, Clock& clock, std::unique_ptr<Lane> lane, LoadedModule module, Parts parts);
   // Call stop() first: an instance that still runs is cancelled and stops on its own thread, unobserved.
   ~InProcessModule() override;
 

@@ -25,7 +25,12 @@ Result<StagedModule> copy_of(const StagedModule& build) {
   return StagedModule{build.path, build.sha256, build.elf, std::move(image)};
 }
 
-Result<InProcessModule::Parts> load_and_check(const ModuleConfig& config, const StagedModule& build, bool alone) {
+struct CheckedModule {
+  LoadedModule module;
+  RunningModule::Parts parts;  // without the work on the node
+};
+
+Result<CheckedModule> load_and_check(const ModuleConfig& config, const StagedModule& build, bool alone) {
   if (!build.elf.others.empty())
     log(LogLevel::kWarn, "module exports more than its entry; other modules may get its symbols",
         {{"module", config.name}, {"symbols", fmt::format("{}", fmt::join(build.elf.others, ", "))}, {"rule", "R1"}});
@@ -36,8 +41,7 @@ Result<InProcessModule::Parts> load_and_check(const ModuleConfig& config, const 
   if (loaded->identity.process_only && !alone) return must_run_in_process(config);
   auto options = checked_options(config, loaded->identity.options);
   if (!options) return std::unexpected(options.error());
-  return InProcessModule::Parts{
-      config.name, std::move(loaded->module), std::move(loaded->identity), std::move(*options), {}};
+  return CheckedModule{std::move(loaded->module), {config.name, std::move(loaded->identity), std::move(*options), {}}};
 }
 
 NodeWork node_work(const ModuleConfig& config, SharedParts shared) {
@@ -82,8 +86,9 @@ Task<Result<std::shared_ptr<Module>>> load_in_process(asio::io_context& core, Cl
   auto loaded = co_await run_on(lane, core, clock, deadline, std::move(work), stuck.message, left);
   if (!loaded) co_return std::unexpected(stuck);
   if (!*loaded) co_return std::unexpected(loaded->error());
-  (*loaded)->node = node_work(config, std::move(shared));
-  co_return std::make_shared<InProcessModule>(core, clock, std::move(lane), std::move(**loaded));
+  auto& [module, parts] = **loaded;
+  parts.node = node_work(config, std::move(shared));
+  co_return std::make_shared<InProcessModule>(core, clock, std::move(lane), std::move(module), std::move(parts));
 }
 
 Result<WorkerProcess::Program> worker_program(const ProcessConfig& config) {
@@ -156,9 +161,9 @@ Task<Result<std::shared_ptr<Module>>> load_in_worker(asio::io_context& core, Clo
   identity.sha256 = build->sha256;
   auto options = checked_options(config, identity.options);
   if (!options) co_return std::unexpected(options.error());
-  RemoteModule::Parts parts{config.name, std::move(*link), std::move(identity), std::move(*options),
-                            node_work(config, std::move(shared))};
-  co_return std::make_shared<RemoteModule>(core, clock, std::move(parts));
+  RunningModule::Parts parts{config.name, std::move(identity), std::move(*options),
+                             node_work(config, std::move(shared))};
+  co_return std::make_shared<RemoteModule>(core, clock, std::move(*link), std::move(parts));
 }
 
 }  // namespace

@@ -21,10 +21,8 @@ Leftover leftover_of(std::string module, std::shared_ptr<ChildProcess> worker) {
   return [name = std::move(module), child = std::move(worker)] { return child->survivor("the worker", name); };
 }
 
-RemoteModule::RemoteModule(asio::io_context& core, Clock& clock, Parts parts)
-    : RunningModule(core, clock, std::move(parts.name), std::move(parts.identity), std::move(parts.options),
-                    std::move(parts.node)),
-      link_(std::move(parts.link)) {
+RemoteModule::RemoteModule(asio::io_context& core, Clock& clock, std::unique_ptr<WorkerLink> link, Parts parts)
+    : RunningModule(core, clock, std::move(parts)), link_(std::move(link)) {
   link_->listen({.reported = [this](const wire::Report& report) { take(report); },
                  .ended =
                      [this](const std::string& how) {

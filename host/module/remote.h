@@ -15,16 +15,8 @@ Leftover leftover_of(std::string module, std::shared_ptr<ChildProcess> worker);
 // [core] A worker with a stuck call is killed, and a worker that exits, for whatever reason, is a lost instance.
 class RemoteModule final : public RunningModule {
  public:
-  // A worker that has loaded the module, and checked options.
-  struct Parts {
-    std::string name;  // name in the configuration
-    std::unique_ptr<WorkerLink> link;
-    ModuleIdentity identity;
-    OptionValues options;
-    NodeWork node;
-  };
-  // `core` and `clock` outlive the object.
-  RemoteModule(asio::io_context& core, Clock& clock, Parts parts);
+  // `link` leads to a worker that has loaded the module. `core` and `clock` outlive the object.
+  RemoteModule(asio::io_context& core, Clock& clock, std::unique_ptr<WorkerLink> link, Parts parts);
 
   std::vector<SaidLine> last_lines() const override { return link_->last_lines(); }
   Leftover leftover() const override;

@@ -25,14 +25,13 @@ static void name_paths_of_node(PreparedEdits& edits, const NodeRoots& roots) {
   std::ranges::for_each(edits.allocations, rename_in);
 }
 
-RunningModule::RunningModule(asio::io_context& core, Clock& clock, std::string name, ModuleIdentity identity,
-                             OptionValues options, NodeWork node)
+RunningModule::RunningModule(asio::io_context& core, Clock& clock, Parts parts)
     : core_(core),
       clock_(clock),
-      name_(std::move(name)),
-      identity_(std::move(identity)),
-      options_(std::move(options)),
-      node_(std::move(node)) {}
+      name_(std::move(parts.name)),
+      identity_(std::move(parts.identity)),
+      options_(std::move(parts.options)),
+      node_(std::move(parts.node)) {}
 
 Task<Status> RunningModule::start(ModuleEvents events, Instant deadline) {
   if (state_ != State::kLoaded)

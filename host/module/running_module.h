@@ -43,6 +43,13 @@ struct NodeWork {
 // Coroutines of calls share the object with its owner.
 class RunningModule : public Module, public std::enable_shared_from_this<RunningModule> {
  public:
+  struct Parts {
+    std::string name;  // name in the configuration
+    ModuleIdentity identity;
+    OptionValues options;  // checked
+    NodeWork node;
+  };
+
   const ModuleIdentity& identity() const override { return identity_; }
 
   Task<Status> start(ModuleEvents events, Instant deadline) override;
@@ -76,9 +83,8 @@ class RunningModule : public Module, public std::enable_shared_from_this<Running
     bool overlaps(const OpenCall& other) const;
   };
 
-  // `options` are checked. `core` and `clock` outlive the object.
-  RunningModule(asio::io_context& core, Clock& clock, std::string name, ModuleIdentity identity, OptionValues options,
-                NodeWork node);
+  // `core` and `clock` outlive the object.
+  RunningModule(asio::io_context& core, Clock& clock, Parts parts);
 
   // Hands the call to the module; close_call() follows when the module has returned. An error fails the call at once.
   virtual Status begin(std::uint64_t number, ModuleCall call, Instant deadline) = 0;
