@@ -17,23 +17,30 @@ constexpr std::size_t kMaxRecord = std::size_t{1} << 20, kDigest = 16;
 
 // A record in the form of its file.
 struct StoredService {
-  std::string boot, module, claim, name, file, group, begun;
-  std::vector<std::string> arguments, environment;
-  pid_t pid = 0;
+  std::string boot;
+  ServiceRecord record;
 };
 
+void describe_path(FieldWriter& writer, std::string_view name, const fs::path& path) { writer(name, path.native()); }
+void describe_path(FieldReader& reader, std::string_view name, fs::path& path) {
+  std::string text;
+  reader(name, text);
+  path = std::move(text);
+}
+
 template <class Fields>
-void describe(Fields& fields, StoredService& service) {
-  fields("boot", service.boot);
-  fields("module", service.module);
-  fields("claim", service.claim);
-  fields("name", service.name);
-  fields("file", service.file);
-  fields("arguments", service.arguments);
-  fields("environment", service.environment);
-  fields("pid", service.pid);
-  fields("begun", service.begun);
-  fields("group", service.group);
+void describe(Fields& fields, StoredService& stored) {
+  ServiceRecord& record = stored.record;
+  fields("boot", stored.boot);
+  fields("module", record.key.module);
+  fields("claim", record.key.claim_uid);
+  fields("name", record.key.name);
+  describe_path(fields, "file", record.command.file);
+  fields("arguments", record.command.arguments);
+  fields("environment", record.command.environment);
+  fields("pid", record.pid);
+  fields("begun", record.begun);
+  describe_path(fields, "group", record.group);
 }
 
 Result<StoredService> read_record(const fs::path& file) {
@@ -61,11 +68,7 @@ std::vector<ServiceRecord> ServiceRecords::read() const {
     if (entry.path().filename().native().starts_with('.')) continue;
     auto stored = read_record(entry.path());
     if (stored && stored->boot == boot_id_) {
-      records.push_back({{stored->module, stored->claim, stored->name},
-                         {stored->file, std::move(stored->arguments), std::move(stored->environment)},
-                         stored->pid,
-                         stored->begun,
-                         stored->group});
+      records.push_back(std::move(stored->record));
       continue;
     }
     if (!stored)
@@ -84,18 +87,9 @@ bool ServiceRecords::has(const ServiceKey& key) const {
 // Writes without a sync: the record need not outlive the node.
 Status ServiceRecords::keep(ServiceRecord record) const {
   if (auto made = make_folder(folder_, 0700); !made) return made;
-  const StoredService stored{boot_id_,
-                             record.key.module,
-                             record.key.claim_uid,
-                             record.key.name,
-                             record.command.file.native(),
-                             record.group.native(),
-                             record.begun,
-                             std::move(record.command.arguments),
-                             std::move(record.command.environment),
-                             record.pid};
-  return write_file_atomically(file_of(record.key), to_json_text(stored), 0600,
-                               /*durable=*/false);
+  const fs::path file = file_of(record.key);
+  const std::string content = to_json_text(StoredService{boot_id_, std::move(record)});
+  return write_file_atomically(file, content, 0600, /*durable=*/false);
 }
 
 void ServiceRecords::forget(const ServiceKey& key) const {
