@@ -89,11 +89,6 @@ void add_quarantine(const HealthRule& rule, Health& health) {
   health.message = cut_utf8(health.message, kMaxHealthMessage - more.size()) + more;
 }
 
-auto members(const Health& health) {
-  return std::tie(health.state, health.reason, health.message, health.timeout, health.taint, health.cause,
-                  health.taint_key, health.taint_value, health.value);
-}
-
 // A measured value changes with each report; a change of the value alone is not reported.
 bool looks_alike(const CauseHealth& a, const CauseHealth& b) {
   const auto look = [](const CauseHealth& cause) {
@@ -164,7 +159,7 @@ bool Cause::state(const RuleOf& rule_of, Health stated, Moment now) {
   if (self_.stated_at == now.now) {
     const bool was_beyond = before_ ? before_->beyond : self_.beyond;
     const int level = severity(judge(rule_of(stated.reason), stated, was_beyond).state);
-    if (std::tuple(level, members(stated)) <= std::tuple(self_.stated_level, members(self_.stated))) return false;
+    if (std::tie(level, stated) <= std::tie(self_.stated_level, self_.stated)) return false;
     if (before_) self_ = *before_;
   }
   auto before = std::make_unique<Self>(self_);

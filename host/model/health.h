@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -53,7 +54,7 @@ struct Health {
   std::string taint_value{};               // empty = the reason
   std::optional<double> value{};           // measured value, in the unit of the declared cause
 
-  friend bool operator==(const Health&, const Health&) = default;
+  friend auto operator<=>(const Health&, const Health&) = default;
 };
 
 // Returns the advised taint. A healthy device has none.
