@@ -216,7 +216,9 @@ Task<void> EventRecorder::write(NodeEvent event, std::int64_t times) {
 }
 
 Task<void> EventRecorder::run() {
-  while (!co_await cancelled()) {
+  while (true) {
+    const bool over = co_await cancelled();
+    if (over) co_return;
     if (groups_.empty()) {
       co_await news_.wait();
       continue;

@@ -226,8 +226,7 @@ Task<Status> ClaimPreparer::clear_leftovers(Operation& operation, const ClaimRec
   const LocatedParts before = locate_parts(known, environment_.devices);
   const bool this_boot = known.boot_id == environment_.ledger.boot_id();
   const auto replaced = this_boot ? find_replaced(before.parts, plan.parts) : std::nullopt;
-  if (replaced && known.phase == ClaimPhase::kPrepared)
-    co_return fail(Code::kFailedPrecondition, "{}", *replaced);
+  if (replaced && known.phase == ClaimPhase::kPrepared) co_return fail(Code::kFailedPrecondition, "{}", *replaced);
   if (replaced || !is_same_allocation(known, plan)) {
     const Outcome released = co_await execute_unprepare(operation, known.ref, deadline);
     if (!released) co_return within(released.error(), "its earlier devices cannot be released");

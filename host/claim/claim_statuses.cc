@@ -135,7 +135,9 @@ Task<void> ClaimStatuses::hurry_after_outages() {
 }
 
 Task<void> ClaimStatuses::write_due() {
-  while (!co_await cancelled()) {
+  while (true) {
+    const bool over = co_await cancelled();
+    if (over) co_return;
     auto first = next();
     if (!first) {
       co_await news_.wait();
