@@ -7,7 +7,7 @@
 
 namespace cardcage {
 
-// As std::from_chars(). Nothing if the text has another form or more than the number, or if the number does not fit.
+// Reads the number as std::from_chars() does. Returns nothing if anything follows it, or if it does not fit.
 template <class T>
 std::optional<T> number_from(std::string_view text, int base = 10) {
   T number = 0;

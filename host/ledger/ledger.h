@@ -56,7 +56,7 @@ class Ledger {
 
   // [core]
   const Claims& claims() const { return claims_; }
-  // Those of a driver or resource.
+  // Returns the claims of a driver or resource.
   auto claims_of(const std::string& driver) const {
     return std::ranges::subrange(claims_.lower_bound({driver, ""}), claims_.end()) |
            std::views::take_while([driver](const auto& claim) { return claim.first.driver == driver; });

@@ -55,7 +55,7 @@ class Driver final : public Served<DriverServer> {
   std::unique_ptr<SlicePublisher> publisher_;  // never null
   std::unique_ptr<Binder> binder_;             // never null
   TaskGroup parts_;                            // the publisher and the binder
-  bool working_ = false;                       // they run
+  bool working_ = false;                       // both run
   std::optional<Instant> offers_nothing_;      // start of the time without devices
 };
 
