@@ -4,6 +4,7 @@
 #include "tests/fakes/eventually.h"
 #include "tests/fakes/fake_pod_resources.h"
 #include "tests/fakes/http_get.h"
+#include "tests/fakes/sanitizers.h"
 
 namespace cardcage {
 namespace {
@@ -128,7 +129,9 @@ TEST_P(ReportTest, AFloodOfSamplesHarmsNobody) {
   ASSERT_TRUE(page_has("cardcage_module_samples{module=\"mock\"} 50000\n")) << page().size();
   EXPECT_THAT(page(), HasSubstr("cardcage_module_samples_left_out{module=\"mock\"} 250009\n"));
   EXPECT_THAT(page(), HasSubstr("cardcage_hw_temperature_celsius"));
-  EXPECT_LT(daemon.pss_kib(), 300u * 1024);
+  if (!kAddressSanitizer) {  // which keeps 256 MiB of freed memory
+    EXPECT_LT(daemon.pss_kib(), 300u * 1024);
+  }
   const ClaimRef claim = add_claim("one", {"gpu-0"});
   EXPECT_THAT(prepare(claim), ::testing::SizeIs(1));
 }
