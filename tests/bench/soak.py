@@ -42,6 +42,7 @@ MODULE, SCRIPT, CONFIG, SOCKET = WORK / "libmock.so", WORK / "script", WORK / "c
 METRICS = "127.0.0.1:9471"
 CAUSES = ("Ecc", "Link", "Thermal")  # causes that the mock module declares
 
+WARM_UP = 0.25        # share of the run: caches fill, and the heap finds its size
 BLOCKS = 20           # means of equal spans: single samples depend on their neighbours
 STUDENT_T = 2.101     # 95 %, two-sided, for 18 degrees of freedom
 MAX_GROWTH = 0.01     # share of the mean, per hour
@@ -265,7 +266,9 @@ def slope(times: list[float], values: list[float]) -> tuple[float, float]:
 
 
 def judge(times: list[float], samples: list[dict[str, float]]) -> list[str]:
-    """Prints a line for each figure; returns those that grow."""
+    """Prints a line for each figure after the warm-up; returns those that grow."""
+    begin = int(len(samples) * WARM_UP)
+    times, samples = times[begin:], samples[begin:]
     growing = []
     print(f"{'figure':<34} {'first':>10} {'last':>10} {'per hour, 95 %':>24}")
     block = max(1, len(samples) // BLOCKS)
