@@ -36,9 +36,11 @@ export async function until(what, look) {
 export const launch = () => chromium.launch({ executablePath: '/usr/bin/chromium',
   args: process.getuid() === 0 ? ['--no-sandbox'] : [] });
 
-// Opens a page in a context of its own; `problems` collects errors and violations of the content security policy.
+// Opens a page in a context of its own; `problems` collects errors and violations of the content security policy. A
+// colour in the middle of a transition can lack the contrast that both of its ends have: pages have none here.
 export async function open(browser, url, { width = 1200, height = 900, scheme = 'light' } = {}) {
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, timezoneId: 'UTC' });
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, timezoneId: 'UTC',
+    reducedMotion: 'reduce' });
   context.setDefaultTimeout(LIMIT);
   const page = await context.newPage();
   page.problems = [];

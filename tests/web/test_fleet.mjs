@@ -248,7 +248,7 @@ describe('the views of the fleet', () => {
   for (const scheme of ['light', 'dark']) {
     for (const width of [1200, 400]) {
       test(`the page is accessible and fits, ${scheme}, ${width} px wide`, async () => {
-        await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' });
+        await page.emulateMedia({ colorScheme: scheme });
         await page.setViewportSize({ width, height: 900 });
         await overview('#/?state=unhealthy&query=rack');
         await waitForNodes(page, `of ${NODES}`);
