@@ -272,7 +272,7 @@ void SlicePublisher::report(const Status& done) {
 void SlicePublisher::report_gates() {
   for (const std::string& gate : wanted_.gates().off())
     if (reported_gates_.insert(gate).second)
-      log(LogLevel::kWarn, "the cluster does not take all fields of devices; enable its feature gate to publish them",
+      log(LogLevel::kWarn, "the cluster does not take all fields of devices; enable its feature gates to publish them",
           {{"gate", gate}, {"driver", options_.driver}});
 }
 

@@ -7,17 +7,20 @@
 namespace cardcage {
 namespace {
 
-// Returns how many devices the slices leave out, and why the first one; empty if there are none.
-std::string withheld_text(const PublisherStatus& published) {
+// Returns what the slices leave out: how many devices and why the first one, or else fields of devices.
+std::string omission_text(const PublisherStatus& published) {
   std::size_t count = 0;
   const WithheldDevice* first = nullptr;
   for (const auto& [name, pool] : published.pools) {
     count += pool.withheld.size();
     if (first == nullptr && !pool.withheld.empty()) first = &pool.withheld.front();
   }
-  if (first == nullptr) return "";
-  return fmt::format("{} withheld; {}: {}", count == 1 ? "1 device is" : fmt::format("{} devices are", count),
-                     first->name, first->reason);
+  if (first != nullptr)
+    return fmt::format("{} withheld; {}: {}", count == 1 ? "1 device is" : fmt::format("{} devices are", count),
+                       first->name, first->reason);
+  if (published.disabled_gates.empty()) return "";
+  return fmt::format("the cluster does not take all fields of devices; enable its feature gates to publish them: {}",
+                     fmt::join(published.disabled_gates, ", "));
 }
 
 Condition publication_condition(const DriverFacts& facts) {
@@ -34,7 +37,7 @@ Condition publication_condition(const DriverFacts& facts) {
         fmt::format("node '{}' publishes slices of the same pool '{}', and the scheduler ignores those of one; give "
                     "each node its own: leave the key pool out, or write $NODE_NAME into it",
                     node, pool)};
-  if (facts.published.in_sync) return {Level::kGood, "published", withheld_text(facts.published)};
+  if (facts.published.in_sync) return {Level::kGood, "published", omission_text(facts.published)};
   return {Level::kInProgress, "pending", ""};
 }
 

@@ -70,6 +70,15 @@ TEST(DriverReportTest, PublicationExplainsWithheldDevices) {
             "2 devices are withheld; gpu-4: is tainted, and the cluster drops taints");
 }
 
+TEST(DriverReportTest, PublicationNamesTheFeatureGatesThatFieldsNeed) {
+  DriverFacts facts = registered_driver();
+  facts.published.disabled_gates = {"DRADeviceTaints", "DRAListTypeAttributes"};
+  EXPECT_EQ(driver_report(facts).publication,
+            (Condition{Level::kGood, "published",
+                       "the cluster does not take all fields of devices; enable its feature gates to publish them: "
+                       "DRADeviceTaints, DRAListTypeAttributes"}));
+}
+
 TEST(DriverReportTest, APoolThatAnotherNodePublishesTooIsShown) {
   DriverFacts facts = registered_driver();
   facts.shared_pools["gpus"] = "node8";
