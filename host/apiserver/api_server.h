@@ -52,7 +52,7 @@ class ApiServer final : public Cluster {
   Task<Result<Slice>> create_slice(Slice slice, Instant deadline) override;
   Task<Result<Slice>> update_slice(Slice slice, Instant deadline) override;
   Task<Status> delete_slice(Slice slice, Instant deadline) override;
-  // All drivers share one watch, which the server ends after 5 to 10 minutes. See SliceFeed.
+  // All drivers share one watch, which the server ends after 8 to 10 minutes. See SliceFeed.
   Task<Status> watch_slices(std::string driver, std::string node_name, std::string& version,
                             std::function<void(SliceEvent)> on_event) override;
   Contact& contact() override { return session_.contact(); }

@@ -15,8 +15,9 @@ constexpr int kPageSize = 50;
 constexpr std::size_t kMaxPage = std::size_t{8} << 20;
 constexpr std::size_t kMaxSlices = 10'000;
 constexpr std::size_t kMaxTable = std::size_t{16} << 20;  // slices of one driver on all nodes
-// As clients in Go do. The times differ so that nodes that lost a server together drift apart.
-constexpr int kMinWatchSeconds = 300, kMaxWatchSeconds = 600;
+// At rest the renewals are most of what a node costs the API server. The times differ so that nodes that lost a server
+// together drift apart.
+constexpr int kMinWatchSeconds = 480, kMaxWatchSeconds = 600;
 // A watch gets a bookmark each minute. One that misses two has lost its connection: a device in between may forget one.
 constexpr std::chrono::seconds kLongestSilence{130};
 constexpr std::chrono::seconds kWatchGrace{5}, kDiscoverLimit{30};
