@@ -30,7 +30,6 @@ from kubectl import apply  # noqa: E402
 from fleet_watch import SliceWatch  # noqa: E402
 from node import KUBELET_ROOT  # noqa: E402
 from programs import LOGS  # noqa: E402
-from waiting import until  # noqa: E402
 
 DRIVERS, DEVICES, CLAIMS = 3, 8, 20  # per node, per driver, in all
 READS = 50  # claims per second in a storm
@@ -62,6 +61,10 @@ class Usage:
     def total(self) -> int:
         return sum(self.requests.values())
 
+    @property
+    def counts(self) -> str:
+        return ", ".join(f"{name} {count}" for name, count in self.requests.items()) or "none"
+
 
 @dataclass
 class Figures:
@@ -74,6 +77,10 @@ class Figures:
     returns: int = 0                 # lists, reads of Nodes, and watches after the API server restarted
     storm: Usage | None = None
     reads: dict = field(default_factory=dict)
+
+
+def say(what: str) -> None:
+    print(what, flush=True)
 
 
 class ApiServerMeter:
@@ -170,12 +177,14 @@ class Fleet:
         self._until(lambda: self.meter.read().watches - before.watches >= self.options.nodes * side.watches_per_node,
                     f"watches of {side.name}", 1)
         figures.start = self.meter.read().since(before)
+        say(f"start: all slices after {figures.start_seconds:.1f} s; requests: {figures.start.counts}")
         self.check(self.watch.count() == self.slices, f"{side.name}: {self.watch.count()} of {self.slices} slices after the start")
 
         before, began = self.meter.read(), time.monotonic()
         time.sleep(self.options.steady)
         figures.steady = self.meter.read().since(before)
         figures.steady.cpu -= self.idle * (time.monotonic() - began)
+        say(f"rest: {figures.steady.total} requests and {figures.steady.cpu:.1f} s of the API server's processor time")
 
         self._restart(side, figures)
         self._storm(side, figures)
@@ -188,11 +197,12 @@ class Fleet:
         side.send("touch")
         side.response()
         self.cluster.api_server.start()
-        until(self._ready, "kube-apiserver /readyz", 60)
+        self._until(self.api.ready, "the API server after its restart")
         self.ready_at = time.monotonic()
         self.watch.reconnect()
         self._until(lambda: self.watch.count_newer(newest) >= self.options.nodes, f"changes of {side.name} during the outage")
         figures.outage_seconds = max(self.watch.last_change - self.ready_at, 0)
+        say(f"API server restarted: all changes after {figures.outage_seconds:.1f} s")
 
     def _storm(self, side: Side, figures: Figures) -> None:
         before = self.meter.read()
@@ -209,21 +219,22 @@ class Fleet:
         requests = self.meter.read().requests  # the API server counts from its start
         figures.returns = sum(requests.get(name, 0) for name in ("LIST resourceslices", "GET nodes", "WATCH resourceslices"))
         figures.returns -= self.own_watches
-
-    def _ready(self) -> bool:
-        self.cluster.api_server.check()
-        try:
-            return self.api.ready()
-        except OSError:
-            return False
+        say(f"storm: {figures.reads['reads']} claims read, p50 {figures.reads['p50_ms']:.1f} ms, p99 {figures.reads['p99_ms']:.1f} ms")
 
     def _until(self, probe, what: str, pause: float = 0.1) -> None:
         end = time.monotonic() + self.limit
-        while not probe():
+        while not self._try(probe):
             self.cluster.check()
             if time.monotonic() > end:
                 raise Failure(f"{what}: not there after {self.limit:.0f} s ({self.watch.count()} of {self.slices} slices)")
             time.sleep(pause)
+
+    @staticmethod
+    def _try(probe) -> bool:
+        try:
+            return probe()
+        except OSError:
+            return False  # with thousands of nodes the API server may take longer than the client waits
 
     def check(self, holds: bool, what: str) -> None:
         self.checks.append((holds, what))
@@ -249,10 +260,7 @@ class Fleet:
 
     def remove_slices(self) -> None:
         def empty() -> bool:
-            try:
-                self.api.delete(f"{RESOURCES}/resourceslices")
-            except OSError:
-                pass  # thousands take longer than the client waits
+            self.api.delete(f"{RESOURCES}/resourceslices")
             return self.watch.count() == 0
         self._until(empty, "removal of the slices", 1)
         self._until(lambda: self.meter.read().watches <= self.own_watches, "end of the watches", 1)
@@ -276,7 +284,7 @@ def report(fleet: Fleet, ours: Figures, peers: Figures) -> None:
     print(f"\n{nodes} nodes with {DRIVERS} drivers of {DEVICES} devices each; load average {os.getloadavg()[0]:.1f} on "
           f"{os.cpu_count()} cores; API server without nodes: {fleet.idle * 100:.1f} % of a core")
     print(f"{'':56} {'cardcage':>10} {'Go helper':>10} {'ratio':>7}  target")
-    # A watch lasts 5 to 10 minutes, so a shorter rest sees no renewals.
+    # A watch lasts 8 to 10 minutes, and one of the peer 5 to 10, so a shorter rest sees too few renewals.
     fewer, cheaper = (0.5, 0.3) if fleet.options.steady >= 600 else (None, None)
     rows: list[tuple[str, float, float, float | None]] = [
         ("start: until all slices are there, s", ours.start_seconds, peers.start_seconds, None),
@@ -301,8 +309,7 @@ def report(fleet: Fleet, ours: Figures, peers: Figures) -> None:
         print("the rest is too short for renewals of watches, most of what nodes at rest cost; --steady 900 contains them")
     for phase in ("start", "steady", "storm"):
         for figures in (ours, peers):
-            counts = ", ".join(f"{name} {count}" for name, count in getattr(figures, phase).requests.items())
-            print(f"requests, {phase}, {figures.name}: {counts or 'none'}")
+            print(f"requests, {phase}, {figures.name}: {getattr(figures, phase).counts}")
     judge(fleet, ours, peers)
 
 
@@ -358,7 +365,7 @@ def main() -> int:
                                    f"--kubelet-root={KUBELET_ROOT}/fleet"))):
             if figures:
                 fleet.remove_slices()
-            print(f"==> {name}: {options.nodes} nodes", flush=True)
+            say(f"==> {name}: {options.nodes} nodes")
             side = Side(name, watches, *command, *shared)
             try:
                 figures.append(fleet.measure(side))
