@@ -59,22 +59,22 @@ std::string random_suffix() {
 }
 
 ApiCall list_call(ResourceApi version, std::string_view query) {
-  return {kListSlices,
-          {.path = fmt::format("{}?{}", slices_path(version), query), .max_body = kMaxPage},
-          CallKind::kRead,
-          kSpreadOfLists};
+  return {.what = kListSlices,
+          .request = {.path = fmt::format("{}?{}", slices_path(version), query), .max_body = kMaxPage},
+          .spread = kSpreadOfLists,
+          .unhurried = true};
 }
 
 // Requests the table that kubectl requests, without the objects.
 ApiCall table_call(ResourceApi version, const std::string& driver) {
   const std::string selector = percent_encode("spec.driver=" + driver);
-  return {
-      "list the pools of ResourceSlices",
-      {.path = fmt::format("{}?fieldSelector={}&resourceVersion=0&includeObject=None", slices_path(version), selector),
-       .accept = "application/json;as=Table;v=v1;g=meta.k8s.io",
-       .max_body = kMaxTable},
-      CallKind::kRead,
-      kSpreadOfLists};
+  return {.what = "list the pools of ResourceSlices",
+          .request = {.path = fmt::format("{}?fieldSelector={}&resourceVersion=0&includeObject=None",
+                                          slices_path(version), selector),
+                      .accept = "application/json;as=Table;v=v1;g=meta.k8s.io",
+                      .max_body = kMaxTable},
+          .spread = kSpreadOfLists,
+          .unhurried = true};
 }
 
 // The cells of a row under the columns "Node" and "Pool".
@@ -100,21 +100,23 @@ Result<std::vector<PublishedPool>> pools_from_table(const json::object& table) {
 }
 
 ApiCall create_call(ResourceApi version, const Slice& slice) {
-  return {fmt::format("create ResourceSlice '{}'", slice.name),
-          {.method = "POST",
-           .path = slices_path(version),
-           .body = json::serialize(slice_to_json(slice, version)),
-           .max_body = kMaxObject},
-          CallKind::kCreate};
+  return {.what = fmt::format("create ResourceSlice '{}'", slice.name),
+          .request = {.method = "POST",
+                      .path = slices_path(version),
+                      .body = json::serialize(slice_to_json(slice, version)),
+                      .max_body = kMaxObject},
+          .kind = CallKind::kCreate,
+          .unhurried = true};
 }
 
 ApiCall update_call(ResourceApi version, const Slice& slice) {
-  return {fmt::format("update ResourceSlice '{}'", slice.name),
-          {.method = "PUT",
-           .path = slices_path(version) + "/" + slice.name,
-           .body = json::serialize(slice_to_json(slice, version)),
-           .max_body = kMaxObject},
-          CallKind::kUpdate};
+  return {.what = fmt::format("update ResourceSlice '{}'", slice.name),
+          .request = {.method = "PUT",
+                      .path = slices_path(version) + "/" + slice.name,
+                      .body = json::serialize(slice_to_json(slice, version)),
+                      .max_body = kMaxObject},
+          .kind = CallKind::kUpdate,
+          .unhurried = true};
 }
 
 ApiCall delete_call(ResourceApi version, const Slice& slice) {
@@ -123,12 +125,13 @@ ApiCall delete_call(ResourceApi version, const Slice& slice) {
   if (!slice.resource_version.empty()) preconditions["resourceVersion"] = slice.resource_version;
   const json::object options{
       {"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"preconditions", std::move(preconditions)}};
-  return {fmt::format("delete ResourceSlice '{}'", slice.name),
-          {.method = "DELETE",
-           .path = slices_path(version) + "/" + slice.name,
-           .body = json::serialize(options),
-           .max_body = kMaxObject},
-          CallKind::kDelete};
+  return {.what = fmt::format("delete ResourceSlice '{}'", slice.name),
+          .request = {.method = "DELETE",
+                      .path = slices_path(version) + "/" + slice.name,
+                      .body = json::serialize(options),
+                      .max_body = kMaxObject},
+          .kind = CallKind::kDelete,
+          .unhurried = true};
 }
 
 ApiCall watch_call(ResourceApi version, const std::string& selector, const std::string& since,

@@ -2,12 +2,18 @@
 
 #include <algorithm>
 #include <boost/asio/cancellation_state.hpp>
+#include <optional>
 #include <utility>
 
 #include "host/core/backoff.h"
 
 namespace cardcage {
 namespace {
+
+// An unhurried call waits so long while the server refuses calls, and an attempt of it may take so many times as long
+// as one that a pod waits for.
+constexpr Duration kPatience = std::chrono::seconds(60);
+constexpr int kLongerAttempt = 3;
 
 bool is_success(const Result<HttpResponse>& response) { return response && response->status / 100 == 2; }
 
@@ -29,7 +35,8 @@ ApiSession::ApiSession(asio::io_context& core, Clock& clock, Credentials credent
       credentials_(std::move(credentials)),
       pace_(pace),
       http_(core),
-      contact_(core, static_cast<std::uint32_t>(seeds_())) {}
+      contact_(core, static_cast<std::uint32_t>(seeds_())),
+      restraint_(core, clock, static_cast<std::uint32_t>(seeds_())) {}
 
 void ApiSession::note(const Result<HttpResponse>& response) {
   if (is_success(response))
@@ -54,10 +61,20 @@ Task<Result<std::string>> ApiSession::call(ApiCall call, Instant deadline) {
   const Instant start = clock_.now();
   Backoff backoff(pace_.first_pause, pace_.longest_pause, static_cast<std::uint32_t>(seeds_()));
   Error error{Code::kUnavailable, call.what + ": the deadline passed before the API server was called"};
+  std::optional<Restraint::Turn> turn;
+  if (call.unhurried) {
+    turn = co_await restraint_.take_turn(start + kPatience);
+    if (!turn)
+      co_return fail(Code::kResourceExhausted,
+                     "{}: the API server is overloaded, and other calls of this node come first", call.what);
+    if (start < deadline && clock_.now() >= deadline) deadline = start + kPatience;
+  }
   bool refreshed = false, retried = false;
   std::uint64_t returns = contact_.returns();
-  for (Duration left = deadline - start; left > Duration::zero(); left = deadline - clock_.now()) {
-    auto response = co_await http_.request(credentials_.current(), call.request, std::min(left, pace_.request_timeout));
+  for (Duration left = deadline - clock_.now(); left > Duration::zero(); left = deadline - clock_.now()) {
+    const Duration limit =
+        call.unhurried ? kLongerAttempt * pace_.request_timeout : std::min(left, pace_.request_timeout);
+    auto response = co_await http_.request(credentials_.current(), call.request, limit);
     note(response);
     if (is_success(response)) co_return std::move(response->body);
 
@@ -69,6 +86,10 @@ Task<Result<std::string>> ApiSession::call(ApiCall call, Instant deadline) {
     if (std::exchange(returns, contact_.returns()) != contact_.returns()) backoff.reset();
     const bool server_decides = response && response->retry_after;
     Duration pause = server_decides ? Duration(*response->retry_after) : backoff.next();
+    if (call.unhurried && error.code == Code::kResourceExhausted) {
+      pause = restraint_.note_refusal(pause);
+      deadline = std::max(deadline, start + kPatience);
+    }
     if (is_unreached(response) && call.spread <= kSpreadOfWrites) pause = std::min<Duration>(pause, kPauseWhileAway);
     if (!retry_may_help(error.code, call.kind) || clock_.now() + pause >= deadline) break;
     if (server_decides)
@@ -88,12 +109,18 @@ Task<Result<std::string>> ApiSession::call(ApiCall call, Instant deadline) {
 }
 
 Task<Status> ApiSession::stream(ApiCall call, Duration timeout, std::function<Status(std::string_view line)> on_line) {
-  const std::function<void()> on_begin = [this] { contact_.made(); };
+  std::optional<Restraint::Turn> turn = co_await restraint_.take_turn(Instant::max());
+  if (!turn) co_return fail(Code::kCancelled, "{}: cancelled", call.what);
+  const std::function<void()> on_begin = [this, &turn] {
+    contact_.made();
+    turn.reset();
+  };
   for (bool refreshed = false;; refreshed = true) {
     auto response = co_await http_.stream(credentials_.current(), call.request, timeout, on_begin, on_line);
-    if (!response) note(response);
     if (is_success(response)) co_return Status{};
+    note(response);
     Error error = failure(call, response);
+    if (error.code == Code::kResourceExhausted) restraint_.note_refusal(Duration::zero());
     if (error.code == Code::kUnauthenticated && !refreshed && credentials_.refresh()) continue;
     if (error.code == Code::kDeadlineExceeded) error.code = Code::kUnavailable;
     co_return std::unexpected(std::move(error));

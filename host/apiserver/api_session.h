@@ -6,6 +6,7 @@
 
 #include "host/apiserver/api_status.h"
 #include "host/apiserver/credentials.h"
+#include "host/apiserver/restraint.h"
 #include "host/core/contact.h"
 #include "host/model/retry_pace.h"
 
@@ -16,6 +17,7 @@ struct ApiCall {
   HttpRequest request;
   CallKind kind = CallKind::kRead;
   Duration spread = kSpreadOfWrites;  // the spread of retries after an outage
+  bool unhurried = false;             // no pod waits for it
 };
 
 struct ApiPace {
@@ -30,11 +32,14 @@ class ApiSession {
 
   // Returns the body of a 2xx response. Retries until the deadline, with growing pauses:
   //  - after a broken connection, a timeout or 5xx, unless the call creates something, which may have happened;
-  //  - after 429 for every kind of call. The pause is that of Retry-After, if there is one.
+  //  - after 429 for every kind of call. The pause is at least that of Retry-After.
   // A pause without Retry-After is short while no call reaches the server (retry_pace.h), and ends when another call
   // succeeds after that.
   // Fails at once if the next attempt would begin after the deadline. After 401 it reads the credentials again and
   // tries once more.
+  //
+  // An unhurried call takes turns (Restraint). While the server refuses it, it is retried for a minute, and an attempt
+  // may take three times as long as others, even beyond the deadline: a busy server should not have to begin again.
   Task<Result<std::string>> call(ApiCall call, Instant deadline);
 
   // Hands the lines of a 2xx response to `on_line` until it ends (ok). Retries once after 401, and never otherwise.
@@ -53,6 +58,7 @@ class ApiSession {
   HttpClient http_;
   std::minstd_rand seeds_{std::random_device{}()};
   Contact contact_;
+  Restraint restraint_;
 };
 
 }  // namespace cardcage

@@ -58,6 +58,41 @@ TEST_F(ApiServerPaceTest, ACreateIsRetriedAfter429) {
   EXPECT_TRUE(result && *result);
 }
 
+TEST_F(ApiServerPaceTest, WhileTheServerRefusesSlicesThereIsOneRequestAtATimeForThem) {
+  server.inject({.status = 429, .headers = "Retry-After: 1\r\n", .target = kSlices});
+  std::optional<Result<Slice>> first;
+  std::optional<Result<std::vector<PublishedPool>>> second;
+  start(api->create_slice(slice(), clock.now() + 10s), first);
+  asio::co_spawn(core, api->list_pools("d.example.com", clock.now() + 10s),
+                 [&second](const std::exception_ptr&, auto ended) { second = std::move(ended); });
+  run_until([&] { return clock.sleepers() == 2; });
+  EXPECT_EQ(count_requests("GET", kSlices), 0u);
+  EXPECT_TRUE(run(api->get_claim("ns", "c1", clock.now() + 10s))) << "a pod waits for it";
+  clock.advance(1s);
+  run_until([&] { return first && second; });
+  EXPECT_TRUE(*first);
+  EXPECT_TRUE(*second);
+}
+
+TEST_F(ApiServerPaceTest, ARefusedSliceIsTriedForAMinuteWithLongerPauses) {
+  for (int i = 0; i < 20; ++i) server.inject({.status = 429, .headers = "Retry-After: 1\r\n", .target = kSlices});
+  const Instant begin = clock.now();
+  std::optional<Result<Slice>> result;
+  start(api->create_slice(slice(), begin + 10s), result);
+  while (!result && clock.now() < begin + 2min) {
+    clock.advance(1s);
+    settle();
+    run_until([&] { return result || clock.sleepers() > 0; });
+  }
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->error().code, Code::kResourceExhausted);
+  EXPECT_GE(clock.now() - begin, 40s);
+  EXPECT_LE(clock.now() - begin, 60s);
+  const std::size_t attempts = count_requests("POST", kSlices);
+  EXPECT_GE(attempts, 6u);
+  EXPECT_LE(attempts, 10u);
+}
+
 TEST_F(ApiServerPaceTest, ADeadlineInThePastIsAnError) {
   EXPECT_EQ(run(api->get_claim("ns", "c1", clock.now())).error().code, Code::kUnavailable);
 }
