@@ -67,7 +67,7 @@ Task<Result<std::string>> ApiSession::call(ApiCall call, Instant deadline) {
     if (!turn)
       co_return fail(Code::kResourceExhausted,
                      "{}: the API server is overloaded, and other calls of this node come first", call.what);
-    if (start < deadline && clock_.now() >= deadline) deadline = start + kPatience;
+    if (start < deadline && clock_.now() >= deadline) deadline = start + kPatience;  // the turn came late
   }
   bool refreshed = false, retried = false;
   std::uint64_t returns = contact_.returns();

@@ -11,10 +11,14 @@ constexpr std::chrono::seconds kFirstPause{1}, kLongestPause{16}, kOneAtATime{30
 
 }  // namespace
 
+void Restraint::State::wake_next() {
+  if (!waiting.empty()) waiting.front().wake();
+}
+
 Restraint::Turn::~Turn() {
   if (!state_) return;
   --state_->turns;
-  if (!state_->waiting.empty()) state_->waiting.front().wake();
+  state_->wake_next();
 }
 
 Restraint::Restraint(asio::io_context& core, Clock& clock, std::uint32_t seed)
@@ -36,7 +40,10 @@ Task<std::optional<Restraint::Turn>> Restraint::take_turn(Instant deadline) {
     struct Waiting {
       std::shared_ptr<State> state;
       std::list<Wakeup>::iterator entry;
-      ~Waiting() { state->waiting.erase(entry); }
+      ~Waiting() {
+        state->waiting.erase(entry);
+        state->wake_next();  // maybe this call was woken, and has been cancelled
+      }
     };
     const Waiting waiting{state_, state_->waiting.emplace(state_->waiting.end(), core_)};
     for (Instant next = next_turn(); clock_.now() < next; next = next_turn()) {

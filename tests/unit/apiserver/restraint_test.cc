@@ -65,6 +65,18 @@ TEST_F(RestraintTest, AfterARefusalCallsBeginOneAtATimeInTheirOrder) {
   EXPECT_TRUE(third.turn);
 }
 
+TEST_F(RestraintTest, ACallThatIsCancelledAtItsTurnPassesItOn) {
+  Call& first = start();
+  restraint.note_refusal(0s);
+  Call& second = start();
+  Call& third = start();
+  pass(1s);
+  second.cancel.emit(asio::cancellation_type::terminal);
+  end(first);
+  EXPECT_FALSE(second.turn);
+  EXPECT_TRUE(third.turn);
+}
+
 TEST_F(RestraintTest, ACallUnderWayAtTheRefusalHasATurn) {
   Call& first = start();
   restraint.note_refusal(1s);
