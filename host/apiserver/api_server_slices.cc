@@ -15,8 +15,7 @@ constexpr int kPageSize = 50;
 constexpr std::size_t kMaxPage = std::size_t{8} << 20;
 constexpr std::size_t kMaxSlices = 10'000;
 constexpr std::size_t kMaxTable = std::size_t{16} << 20;  // slices of one driver on all nodes
-// At rest the renewals are most of what a node costs the API server. The times differ so that nodes that lost a server
-// together drift apart.
+// Clients in Go ask for 5 to 10 minutes. The times differ so that nodes that lost a server together drift apart.
 constexpr int kMinWatchSeconds = 480, kMaxWatchSeconds = 600;
 // A watch gets a bookmark each minute. One that misses two has lost its connection: a device in between may forget one.
 constexpr std::chrono::seconds kLongestSilence{130};

@@ -306,7 +306,7 @@ def report(fleet: Fleet, ours: Figures, peers: Figures) -> None:
         verdict = "" if target is None or quotient is None else f"≤ {target}" + ("" if quotient <= target else ": missed")
         print(f"{name:56} {mine:10.1f} {other:10.1f} {shown}  {verdict}")
     if fewer is None:
-        print("the rest is too short for renewals of watches, most of what nodes at rest cost; --steady 900 contains them")
+        print("the rest is too short for renewals of watches; --steady 800 contains them")
     for phase in ("start", "steady", "storm"):
         for figures in (ours, peers):
             print(f"requests, {phase}, {figures.name}: {getattr(figures, phase).counts}")
