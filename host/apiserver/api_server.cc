@@ -132,8 +132,9 @@ Task<Result<ClusterNode>> ApiServer::get_node(std::string node_name, Instant dea
 
 Task<Result<ClusterNode>> ApiServer::read_node(std::string node_name, Instant deadline) {
   if (auto valid = check_object_name(node_name, "node name"); !valid) co_return std::unexpected(valid.error());
-  ApiCall get{fmt::format("get Node '{}'", node_name), {.path = "/api/v1/nodes/" + node_name}};
-  get.unhurried = true;
+  ApiCall get{.what = fmt::format("get Node '{}'", node_name),
+              .request = {.path = "/api/v1/nodes/" + node_name},
+              .unhurried = true};
   const auto body = co_await session_.call(std::move(get), deadline);
   const auto answer = parse_response(body);
   if (!answer) co_return std::unexpected(answer.error());

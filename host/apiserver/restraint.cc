@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <boost/asio/cancellation_state.hpp>
 
+#include "host/core/waiting_place.h"
+
 namespace cardcage {
 namespace {
 
@@ -11,14 +13,10 @@ constexpr std::chrono::seconds kFirstPause{1}, kLongestPause{16}, kOneAtATime{30
 
 }  // namespace
 
-void Restraint::State::wake_next() {
-  if (!waiting.empty()) waiting.front().wake();
-}
-
 Restraint::Turn::~Turn() {
   if (!state_) return;
   --state_->turns;
-  state_->wake_next();
+  for (Wakeup& call : state_->waiting) call.wake();  // the first one that is not cancelled takes the turn
 }
 
 Restraint::Restraint(asio::io_context& core, Clock& clock, std::uint32_t seed)
@@ -37,17 +35,9 @@ Instant Restraint::next_turn() const { return state_->turns > 0 ? end_ : next_; 
 
 Task<std::optional<Restraint::Turn>> Restraint::take_turn(Instant deadline) {
   if (clock_.now() < next_turn()) {
-    struct Waiting {
-      std::shared_ptr<State> state;
-      std::list<Wakeup>::iterator entry;
-      ~Waiting() {
-        state->waiting.erase(entry);
-        state->wake_next();  // maybe this call was woken, and has been cancelled
-      }
-    };
-    const Waiting waiting{state_, state_->waiting.emplace(state_->waiting.end(), core_)};
+    WaitingPlace place({state_, &state_->waiting}, core_);
     for (Instant next = next_turn(); clock_.now() < next; next = next_turn()) {
-      co_await waiting.entry->wait_until(clock_, std::min(deadline, next));
+      co_await (*place).wait_until(clock_, std::min(deadline, next));
       const auto state = co_await asio::this_coro::cancellation_state;
       if (state.cancelled() != asio::cancellation_type::none || clock_.now() >= deadline) co_return std::nullopt;
     }

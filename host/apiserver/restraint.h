@@ -23,7 +23,6 @@ class Restraint {
   struct State {
     std::size_t turns = 0;
     std::list<Wakeup> waiting;
-    void wake_next();
   };
 
  public:

@@ -4,25 +4,9 @@
 #include <boost/asio/cancellation_state.hpp>
 #include <utility>
 
+#include "host/core/waiting_place.h"
+
 namespace cardcage {
-namespace {
-
-// Keeps a Wakeup in the list while its coroutine waits.
-class WaitingRetry {
- public:
-  WaitingRetry(std::shared_ptr<std::list<Wakeup>> all, asio::io_context& core)
-      : all_(std::move(all)), entry_(all_->emplace(all_->end(), core)) {}
-  WaitingRetry(const WaitingRetry&) = delete;
-  WaitingRetry& operator=(const WaitingRetry&) = delete;
-  ~WaitingRetry() { all_->erase(entry_); }
-  Wakeup& operator*() { return *entry_; }
-
- private:
-  const std::shared_ptr<std::list<Wakeup>> all_;
-  const std::list<Wakeup>::iterator entry_;
-};
-
-}  // namespace
 
 void Contact::made() {
   if (!std::exchange(lost_, false)) return;
@@ -32,7 +16,7 @@ void Contact::made() {
 
 Task<void> Contact::wait_to_retry(Clock& clock, Instant due, Duration spread) {
   {
-    WaitingRetry retry(waiting_, core_);
+    WaitingPlace retry(waiting_, core_);
     co_await (*retry).wait_until(clock, due);
   }
   const auto state = co_await asio::this_coro::cancellation_state;
