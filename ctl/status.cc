@@ -40,6 +40,7 @@ void print_status(const admin::v1::GetStatusResponse& status) {
        {"config", config(status.config())},
        {"api server", to_text(status.api_server())},
        {"ledger", fmt::format("{}, {} prepared", to_text(status.ledger()), count(status.live_claims(), "claim"))},
+       {"pods api", to_text(status.pods_api())},
        {"pod resources", to_text(status.pod_resources())},
        {"node labels", to_text(status.node_labels())},
        {"runtime", to_text(status.container_runtime())},

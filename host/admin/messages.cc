@@ -288,6 +288,7 @@ void fill(wire::GetStatusResponse& message, const StatusReport& report) {
   message.set_live_claims(static_cast<std::uint32_t>(report.live_claims));
   for (const auto& driver : report.drivers) fill(*message.add_drivers(), driver);
   for (const auto& resource : report.resources) fill(*message.add_resources(), resource);
+  fill(*message.mutable_pods_api(), report.pods_api);
   fill(*message.mutable_pod_resources(), report.pod_resources);
   fill(*message.mutable_node_labels(), report.node_labels);
   fill(*message.mutable_container_runtime(), report.runtime);

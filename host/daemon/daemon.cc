@@ -127,6 +127,7 @@ OperatorView::Parts Daemon::view_parts() {
           .drivers = serving_.drivers(),
           .resources = serving_.resources(),
           .pods = serving_.pods(),
+          .pods_watch = serving_.pods_watch(),
           .hook_file = pod_entry_.hook_file(),
           .events = access_.events(),
           .features = features_,

@@ -20,7 +20,7 @@ namespace cardcage {
 // [core]
 class NodeServing {
  public:
-  // All references outlive it. `claim_users_wanted` returns whether a page shows the users of claims.
+  // All references outlive it. `claim_users_wanted` returns whether metrics name the pods that use claims.
   NodeServing(Foundation& daemon, const DeviceTable& table, CallMeter& meter, ClaimHost& host, OrphanPace pace,
               std::function<bool()> claim_users_wanted);
 
@@ -29,6 +29,7 @@ class NodeServing {
   Drivers& drivers() { return drivers_; }
   Resources& resources() { return resources_; }
   PodReconciler& pods() { return pods_; }
+  const PodsWatch& pods_watch() const { return pods_watch_; }
   Wakeup& pods_wanted() { return pods_wanted_; }
 
   // Starts everything that works without a call of the kubelet; `loops` end with stop_loops().

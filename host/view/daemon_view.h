@@ -59,6 +59,8 @@ struct StatusReport {
   std::uint64_t early_claims = 0, late_claims = 0;  // read before and at the kubelet's call
   std::vector<DriverReport> drivers;
   std::vector<ResourceReport> resources;
+  std::optional<Condition>
+      pods_api;  // "watching"; "syncing" or "absent"; "failing"; nothing without drivers or an API server
   std::optional<Condition> pod_resources;  // "ok"; "waiting" or "absent"; "failing"; nothing without resources
   std::optional<Condition> node_labels;    // "written"; "absent"; "failing"; nothing without labels
   std::optional<Condition> runtime;        // "connected"; "registering"; "no runtime"; "failed". Nothing if NRI is off

@@ -90,6 +90,16 @@ std::string runtime_warning(const std::vector<const PublisherStatus*>& publisher
   return "";
 }
 
+Condition pods_api_condition(const PodsWatchView& view) {
+  switch (view.state) {
+    case PodsWatchView::State::kWatching: return {Level::kGood, "watching", count(view.pods, "pod")};
+    case PodsWatchView::State::kSyncing: return {Level::kInProgress, "syncing", ""};
+    case PodsWatchView::State::kFailing: return {Level::kBad, "failing", view.error};
+    case PodsWatchView::State::kAbsent: break;
+  }
+  return {Level::kGood, "absent", "claims are read when the kubelet asks for them"};
+}
+
 Condition pod_resources_condition(const PodReconcilerStatus& status) {
   const PodResourcesView& view = status.resources;
   return {level_of(view.state), std::string(to_string(view.state)),

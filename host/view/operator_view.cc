@@ -123,6 +123,8 @@ StatusReport OperatorView::status() const {
   if (daemon_.nri) report.runtime = daemon_.nri->condition();
   report.claim_status = daemon_.claim_statuses.condition();
   report.state_disk = state_disk_->space();
+  if (!report.drivers.empty() && daemon_.config.node.claims_folder.empty())
+    report.pods_api = pods_api_condition(daemon_.pods_watch.view());
   if (!report.resources.empty()) report.pod_resources = pod_resources_condition(daemon_.pods.status());
   return report;
 }

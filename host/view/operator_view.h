@@ -15,6 +15,7 @@
 #include "host/ledger/ledger.h"
 #include "host/nri/nri_plugin.h"
 #include "host/pods/pod_reconciler.h"
+#include "host/pods/pods_watch.h"
 #include "host/sandbox/hook_file.h"
 #include "host/services/services.h"
 #include "host/serving/device_table.h"
@@ -47,6 +48,7 @@ class OperatorView final : public DaemonView {
     Drivers& drivers;
     Resources& resources;
     const PodReconciler& pods;
+    const PodsWatch& pods_watch;
     const HookFile& hook_file;
     const EventSources& events;
     const FeatureFile& features;

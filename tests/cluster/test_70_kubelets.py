@@ -1,5 +1,6 @@
 """The same daemon under each kubelet that it supports, with a topology policy."""
 
+import json
 import re
 import time
 
@@ -36,8 +37,8 @@ def test_newest_apis_of_the_kubelet_are_used(cluster, daemon, kubelet):
                   "the kubelet watches the health of devices", 20)
     services = {re.search(r" service=(\S+)", line)[1] for line in lines}
     assert services == {"v1.DRAResourceHealth" if kubelet == NEWEST else "v1alpha1.DRAResourceHealth"}
-    if kubelet == NEWEST:
-        until(lambda: [line for line in daemon.log()[earlier:] if "watching the kubelet's pods" in line], "the daemon watches the kubelet's pods", 40)
+    state = "watching" if kubelet == NEWEST else "absent"
+    until(lambda: json.loads(daemon.cagectl("status", "--json"))["podsApi"]["state"] == state, f"the Pods API is {state}", 40)
 
 
 def test_health_is_in_the_pod_status(scene, daemon, kubelet):

@@ -250,6 +250,7 @@ FakeDaemon FakeDaemon::busy_node() {
                      .devices = 8,
                      .healthy = 7,
                      .handed_out = 2}},
+      .pods_api = Condition{Level::kGood, "watching", "12 pods"},
       .pod_resources = Condition{Level::kGood, "ok", ""},
       .state_disk = DiskSpace{.free = std::uint64_t{12} << 30, .used = 3 << 19},
       .warnings = {"module 'nic' is backing off: it does not start: the driver 'mlx5_core' is not loaded"}};

@@ -3,8 +3,8 @@ import { Card, Loaded, Since, Table, condition, count, html, useLive } from './s
 import { Devices } from './devices.js';
 
 const CONDITIONS = {
-  apiServer: 'API server', ledger: 'Ledger', podResources: 'PodResources', containerRuntime: 'Container runtime',
-  claimStatus: 'Claim status', nodeLabels: 'Node labels', stateDir: 'State folder',
+  apiServer: 'API server', ledger: 'Ledger', podsApi: 'Pods API', podResources: 'PodResources',
+  containerRuntime: 'Container runtime', claimStatus: 'Claim status', nodeLabels: 'Node labels', stateDir: 'State folder',
 };
 
 const Summary = ({ status }) => html`

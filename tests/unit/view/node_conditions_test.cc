@@ -65,6 +65,16 @@ TEST(NodeConditionsTest, ARuntimeThatMayDropDevicesIsAWarning) {
               ::testing::AllOf(::testing::HasSubstr("containerd 1.7.27"), ::testing::HasSubstr("enable_cdi = true")));
 }
 
+TEST(NodeConditionsTest, TheAbsenceOfThePodsApiIsNoFault) {
+  using State = PodsWatchView::State;
+  EXPECT_EQ(pods_api_condition({}),
+            (Condition{Level::kGood, "absent", "claims are read when the kubelet asks for them"}));
+  EXPECT_EQ(pods_api_condition({.state = State::kSyncing, .pods = 2}), (Condition{Level::kInProgress, "syncing", ""}));
+  EXPECT_EQ(pods_api_condition({.state = State::kWatching, .pods = 1}), (Condition{Level::kGood, "watching", "1 pod"}));
+  EXPECT_EQ(pods_api_condition({.state = State::kFailing, .error = "too many callers", .pods = 1}),
+            (Condition{Level::kBad, "failing", "too many callers"}));
+}
+
 TEST(NodeConditionsTest, PodResourcesReportTheSocketBeforeReleases) {
   PodReconcilerStatus status;
   EXPECT_EQ(pod_resources_condition(status), (Condition{Level::kInProgress, "waiting", ""}));
