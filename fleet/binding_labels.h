@@ -1,5 +1,5 @@
 // Labels claims that wait for devices of a node, so that the daemon there finds them by a selector instead of watching
-// all claims (docs/decisions/0049).
+// all claims (docs/decisions/0049-the-fleet-labels-claims-for-daemons.md).
 #pragma once
 
 #include <map>

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 
-FOLDERS = "abi|charts|cmake|config|ctl|docs|examples|host|modules|packaging|proto|tests|tools|web"
+FOLDERS = "abi|charts|cmake|config|ctl|docs|examples|fleet|host|modules|packaging|proto|sim|tests|tools|web"
 PATH = re.compile(rf"(?<![\w./-])(?:{FOLDERS})/[\w./-]*\w|(?<=`)\w+\.(?:cc|h|proto)(?=`)")
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 RULE = re.compile(r"^## R\d+: .*?^\*\*Checked by\.\*\* (.*?)\n\n", re.MULTILINE | re.DOTALL)
@@ -49,7 +49,7 @@ def unknown_checks():
 
 
 def main():
-    names = tracked("*.md", "abi/cardcage", "charts", "config", "ctl", "examples", "host", "modules", "proto", "web")
+    names = tracked("*.md", "abi/cardcage", "charts", "config", "ctl", "examples", "fleet", "host", "modules", "proto", "sim", "web")
     problems = [problem for name in names for problem in missing_paths(name, pathlib.Path(name).read_text(encoding="utf-8"))]
     problems += unknown_checks()
     print("\n".join(problems) or f"{len(names)} files")
