@@ -199,15 +199,8 @@ Task<void> ModuleCommands::execute_for_device() {
 Result<QuiesceMark> ModuleCommands::device_mark(const ModuleCommand& command) const {
   for (const QuiesceMark& mark : module_.marks.of_devices(module_.name()))
     if (mark.device == command.device || mark.device_id == command.device) return mark;
-  const auto is_meant = [&](const Device& device) {
-    return device.name == command.device || device.id == command.device;
-  };
-  const std::vector<Device> none;
-  const std::vector<Device>& devices = devices_.snapshot() ? devices_.snapshot()->devices : none;
-  const auto device = std::ranges::find_if(devices, is_meant);
-  if (device == devices.end())
-    return fail(Code::kNotFound, "module '{}' has no device '{}'; 'cagectl devices' lists them", module_.name(),
-                command.device);
+  const auto device = devices_.find(command.device);
+  if (!device) return std::unexpected(device.error());
   if (!device->parent_id.empty())
     return fail(Code::kFailedPrecondition, "device '{}' is a partition: name the device that it is a part of, '{}'",
                 device->name, device->parent_id);

@@ -25,9 +25,9 @@ class ModuleCommands {
   Task<void> execute_while_away();
   void execute_while_quiesced();
   void refuse_while_stuck();
-  // A start has ended: so has a command that waited for it.
+  // Completes a command that waited for a start, with its outcome.
   void end_start(const Status& outcome);
-  // The supervisor ends.
+  // Fails the pending command, because the supervisor ends.
   void stop();
 
  private:

@@ -57,6 +57,19 @@ TEST_F(DeviceQuiesceTest, OnlyTheDeviceAndItsPartitionsAreUnavailable) {
   EXPECT_EQ(module->count<DiscoverCall>(), discovered + 1) << "resume is followed by discover [R12]";
 }
 
+TEST_F(DeviceQuiesceTest, ADeviceThatIsListedOnlyByItsPartitionsIsNamedByItsId) {
+  module->devices.devices.erase(module->devices.devices.begin());
+  ASSERT_TRUE(**order(ModuleVerb::kRestart));
+  settle();
+  EXPECT_EQ(quiesce("gpu-0-1").error().message,
+            "device 'gpu-0-1' is a partition: name the device that it is a part of, 'GPU-0'");
+  ASSERT_TRUE(quiesce("GPU-0"));
+  EXPECT_THAT(module->calls, ::testing::Contains(Call{QuiesceDeviceCall::kName, "GPU-0"}));
+  EXPECT_EQ(health(0).reason, "Quiesced");
+  EXPECT_TRUE(resume("GPU-0"));
+  EXPECT_FALSE(quiesce("gpu-0")) << "nothing has this name";
+}
+
 TEST_F(DeviceQuiesceTest, AQuiescedDeviceIsNotChecked) {
   ASSERT_TRUE(quiesce());
   clock.advance(30s);
