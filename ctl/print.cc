@@ -1,9 +1,6 @@
 #include "ctl/print.h"
 
-#include <fmt/chrono.h>
 #include <fmt/ranges.h>
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/type_resolver_util.h>
 
@@ -16,6 +13,9 @@
 #include <limits>
 #include <memory>
 #include <tuple>
+
+#include "host/core/timestamp.h"
+#include "host/rpc/message_bytes.h"
 
 namespace cardcage {
 namespace {
@@ -140,13 +140,7 @@ std::string json_text(const json::value& value) {
 void print_json(const json::value& value) { fmt::print("{}", json_text(value)); }
 
 json::value to_json(const pb::Message& message) {
-  std::string binary;
-  {
-    pb::io::StringOutputStream stream(&binary);
-    pb::io::CodedOutputStream coded(&stream);
-    coded.SetSerializationDeterministic(true);  // sorts maps
-    message.SerializeToCodedStream(&coded);
-  }
+  const std::string binary = message_bytes(message);
   const std::string host = "cardcage";
   const std::unique_ptr<pb::util::TypeResolver> types(
       pb::util::NewTypeResolverForDescriptorPool(host, message.GetDescriptor()->file()->pool()));
@@ -189,7 +183,7 @@ std::string count(std::uint64_t number, std::string_view noun) {
 
 std::string to_rfc3339(const pb::Timestamp& time) {
   if (time.seconds() == 0) return "";
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(time.seconds())));
+  return timestamp(std::chrono::system_clock::from_time_t(time.seconds()));
 }
 
 std::int64_t to_integer(double number) {

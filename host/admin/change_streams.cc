@@ -1,9 +1,7 @@
 #include "host/admin/change_streams.h"
 
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-
 #include "host/admin/messages.h"
+#include "host/rpc/message_bytes.h"
 
 namespace cardcage {
 namespace {
@@ -12,19 +10,7 @@ namespace wire = admin::v1;
 
 // Interval at which the status and the modules are compared with what they were: parts of them come from the kubelet,
 // the API server, the runtime and the output of modules, and no event tells that they have changed.
-constexpr Duration kLookInterval = std::chrono::seconds(1);
-
-// Maps are sorted, so that equal messages have equal bytes.
-std::string bytes_of(const google::protobuf::Message& message) {
-  std::string bytes;
-  {
-    google::protobuf::io::StringOutputStream stream(&bytes);
-    google::protobuf::io::CodedOutputStream coded(&stream);
-    coded.SetSerializationDeterministic(true);
-    message.SerializeToCodedStream(&coded);
-  }
-  return bytes;
-}
+constexpr Duration kCompareInterval = std::chrono::seconds(1);
 
 wire::WatchEvent event_of(const ChangeCounters& changes) {
   wire::WatchEvent event;
@@ -56,7 +42,7 @@ ChangeStreams::ChangeStreams(asio::io_context& core, Clock& clock, DaemonView& v
       streams_(
           core, [this](Stream& stream) { begin(stream); }, [this] { closed(); }),
       publish_(core, clock, kPace, [this] { publish(); }),
-      next_look_(core, clock) {}
+      next_comparison_(core, clock) {}
 
 grpc::ServerWriteReactor<wire::WatchEvent>* ChangeStreams::open() { return Reactor::open<Reactor>(streams_); }
 
@@ -67,9 +53,9 @@ void ChangeStreams::shut() {
 
 void ChangeStreams::begin(Stream& stream) {
   if (streams_.size() == 1) {
-    look();
+    compare_all();
     view_.changes().watch([this] { publish_.request(); });
-    look_again();
+    compare_later();
   }
   stream.offer(std::make_shared<const wire::WatchEvent>(event_of(view_.changes())));
 }
@@ -77,14 +63,14 @@ void ChangeStreams::begin(Stream& stream) {
 void ChangeStreams::closed() {
   if (!streams_.empty()) return;
   view_.changes().watch({});
-  next_look_.cancel();
+  next_comparison_.cancel();
 }
 
 void ChangeStreams::publish() {
   if (!streams_.empty()) streams_.offer(std::make_shared<const wire::WatchEvent>(event_of(view_.changes())));
 }
 
-void ChangeStreams::look() {
+void ChangeStreams::compare_all() {
   ChangeCounters& changes = view_.changes();
   wire::GetStatusResponse status;
   fill(status, view_.status());
@@ -95,16 +81,16 @@ void ChangeStreams::look() {
   const auto compare = [&](std::string& before, const std::string& now, std::initializer_list<Section> sections) {
     if (std::exchange(before, now) != now) changed.insert(changed.end(), sections);
   };
-  compare(config_, bytes_of(status.config()), {Section::kConfiguration, Section::kHealth});
-  compare(status_, bytes_of(status), {Section::kStatus});
-  compare(modules_, bytes_of(modules), {Section::kModules});
+  compare(config_, message_bytes(status.config()), {Section::kConfiguration, Section::kHealth});
+  compare(status_, message_bytes(status), {Section::kStatus});
+  compare(modules_, message_bytes(modules), {Section::kModules});
   if (!changed.empty()) changes.note(changed);
 }
 
-void ChangeStreams::look_again() {
-  next_look_.call_after(kLookInterval, [this] {
-    look();
-    look_again();
+void ChangeStreams::compare_later() {
+  next_comparison_.call_after(kCompareInterval, [this] {
+    compare_all();
+    compare_later();
   });
 }
 

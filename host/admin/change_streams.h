@@ -30,14 +30,14 @@ class ChangeStreams {
   void begin(Stream& stream);
   void closed();
   void publish();
-  void look();
-  void look_again();
+  void compare_all();
+  void compare_later();
 
   DaemonView& view_;
   OpenStreams<Stream> streams_;
   PacedCall publish_;
-  DelayedCall next_look_;
-  std::string status_, config_, modules_;  // as last seen by look()
+  DelayedCall next_comparison_;
+  std::string status_, config_, modules_;  // as last seen by compare_all()
 };
 
 }  // namespace cardcage
