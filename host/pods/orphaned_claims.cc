@@ -11,6 +11,18 @@ namespace {
 
 constexpr std::chrono::seconds kAnswerLimit{10};
 
+// A claim that pods of several nodes have used one after the other may have devices of the same driver on another node.
+bool has_device_of(const ClaimRecord& record, const std::vector<Allocation>& allocations) {
+  const auto is_held = [&](const Allocation& allocation) {
+    return allocation.driver == record.driver && std::ranges::any_of(record.parts, [&](const ModulePart& part) {
+             return std::ranges::any_of(part.devices, [&](const HeldDevice& held) {
+               return held.allocation.pool == allocation.pool && held.allocation.device == allocation.device;
+             });
+           });
+  };
+  return std::ranges::any_of(allocations, is_held);
+}
+
 }  // namespace
 
 OrphanedClaims::OrphanedClaims(asio::io_context& core, Clock& clock, Cluster& cluster, const Ledger& ledger,
@@ -25,8 +37,8 @@ OrphanedClaims::OrphanedClaims(asio::io_context& core, Clock& clock, Cluster& cl
 
 Task<void> OrphanedClaims::run() {
   while (!stopping_) {
-    co_await wake_.wait_for(clock_, pace_.look);
-    if (!stopping_) co_await look();
+    co_await wake_.wait_for(clock_, pace_.search);
+    if (!stopping_) co_await search();
   }
 }
 
@@ -35,7 +47,7 @@ void OrphanedClaims::stop() {
   wake_.wake();
 }
 
-Task<void> OrphanedClaims::look() {
+Task<void> OrphanedClaims::search() {
   std::vector<std::shared_ptr<const ClaimRecord>> records;
   for (const auto& [key, record] : ledger_.claims())
     // A record that was rebuilt from a CDI file has no name to look up at the API server.
@@ -66,8 +78,7 @@ Task<Result<bool>> OrphanedClaims::is_forgotten(std::shared_ptr<const ClaimRecor
   const Result<Claim> claim =
       co_await cluster_.get_claim(record->ref.name_space, record->ref.name, clock_.now() + kAnswerLimit);
   if (!claim && claim.error().code != Code::kNotFound) co_return std::unexpected(claim.error());
-  co_return !claim || claim->ref.uid != record->ref.uid ||
-      std::ranges::find(claim->allocations, record->driver, &Allocation::driver) == claim->allocations.end();
+  co_return !claim || claim->ref.uid != record->ref.uid || !has_device_of(*record, claim->allocations);
 }
 
 // The kubelet writes its checkpoint before it requests a claim, so it names a claim that was prepared meanwhile.
@@ -82,7 +93,8 @@ Task<void> OrphanedClaims::release(std::shared_ptr<const ClaimRecord> record) {
   const std::function<Status()> check = [this, uid = record->ref.uid] { return still_unknown(uid); };
   const Status released = co_await release_(record->driver, record->ref, check);
   if (!released) co_return;  // the preparer has logged why; the next check tries again
-  log(LogLevel::kWarn, "released a claim that neither the kubelet nor the cluster knows any more",
+  log(LogLevel::kWarn,
+      "released a claim that the kubelet does not know any more, and that has no device of this node in the cluster",
       {{"claim", claim_label(record->ref)}, {"uid", record->ref.uid}, {"driver", record->driver}});
 }
 

@@ -15,7 +15,7 @@ namespace cardcage {
 
 // The interval of the comparisons, and the time between two checks that confirm each other. Tests are faster.
 struct OrphanPace {
-  Duration look = std::chrono::minutes(5), confirm = std::chrono::minutes(5);
+  Duration search = std::chrono::minutes(5), confirm = std::chrono::minutes(5);
 };
 
 // [core] Asks the API server only about claims that the kubelet's checkpoint does not name, so on a healthy node it
@@ -35,8 +35,8 @@ class OrphanedClaims {
   void stop();
 
  private:
-  Task<void> look();
-  // False as long as the claim has devices of the driver.
+  Task<void> search();
+  // False as long as the claim has a device of the record.
   Task<Result<bool>> is_forgotten(std::shared_ptr<const ClaimRecord> record);
   Status still_unknown(const std::string& uid) const;
   Task<void> release(std::shared_ptr<const ClaimRecord> record);

@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
   cardcage::configure_log(config->log.level, config->log.format);
   std::signal(SIGPIPE, SIG_IGN);
   ::umask(0027);
-  const cardcage::OrphanPace pace{.look = std::chrono::seconds(1), .confirm = std::chrono::seconds(1)};
+  const cardcage::OrphanPace pace{.search = std::chrono::seconds(1), .confirm = std::chrono::seconds(1)};
   auto daemon = cardcage::Daemon::create(std::move(*config), argv[2], {}, {}, pace);
   if (!daemon) {
     fmt::print(stderr, "{}\n", daemon.error().message);

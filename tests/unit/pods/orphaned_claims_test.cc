@@ -48,9 +48,10 @@ class OrphanedClaimsTest : public CoreFixture {
     settle();
   }
 
-  void put_claim(const std::string& name, const std::string& uid, const std::string& driver = kDriver) {
+  void put_claim(const std::string& name, const std::string& uid, const std::string& driver = kDriver,
+                 const std::string& pool = "node") {
     Claim claim{.ref = {"team", name, uid}, .allocated = true};
-    claim.allocations.push_back({.request = "main", .driver = driver, .pool = "node", .device = "gpu-0"});
+    claim.allocations.push_back({.request = "main", .driver = driver, .pool = pool, .device = "gpu-0"});
     cluster.put_claim(claim);
   }
   Task<Status> release(std::string driver, ClaimRef claim, std::function<Status()> check) {
@@ -62,7 +63,7 @@ class OrphanedClaimsTest : public CoreFixture {
     co_return ledger->release(key, clock.wall());
   }
   void look() {
-    clock.advance(OrphanPace().look);
+    clock.advance(OrphanPace().search);
     const std::size_t before = released.size();
     settle();
     if (released.size() > before) runs_until([&] { return failing || !ledger->find({kDriver, "u1"}); });
@@ -99,6 +100,13 @@ TEST_F(OrphanedClaimsTest, AsksOnlyAboutClaimsThatTheKubeletDoesNotKnow) {
   std::filesystem::remove(folder / "dra_manager_state");
   look();
   EXPECT_EQ(cluster.count(FakeCluster::Verb::kGetClaim), 2u);
+}
+
+TEST_F(OrphanedClaimsTest, AClaimThatHasADeviceOfAnotherNodeNowCountsAsGone) {
+  put_claim("claim-u1", "u1", kDriver, "other-node");
+  look();
+  look();
+  EXPECT_THAT(released, ElementsAre("gpu.example.com u1"));
 }
 
 // A container may have only the folders of sockets in the kubelet's root: the checkpoint is missing there.
