@@ -11,8 +11,15 @@
 namespace cardcage {
 
 constexpr std::size_t kMaxObject = std::size_t{4} << 20;  // etcd holds 1.5 MiB
-// Drivers of one daemon start within this time, and share what they read first.
-constexpr std::chrono::seconds kShared{2};
+// Drivers that start within this time of each other share what they read first.
+constexpr std::chrono::seconds kSharedReads{2};
+
+// A watch gets a bookmark each minute. One that misses two has lost its connection, since a firewall on the way may
+// drop it without a word; or it continues from a version that the server no longer has, since etcd was restored from a
+// backup. In both cases, list again.
+constexpr std::chrono::seconds kLongestSilence{130};
+// A shorter watch counts as failed, so that a server that ends watches at once is not called in a tight loop.
+constexpr std::chrono::seconds kMinWatchTime{5};
 
 inline Result<json::value> parse_response(const Result<std::string>& body) {
   if (!body) return std::unexpected(body.error());

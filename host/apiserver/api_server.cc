@@ -72,12 +72,12 @@ Task<Result<ResourceApi>> ApiServer::discover(Instant deadline) {
 Task<Result<ResourceApi>> ApiServer::find_version(Instant deadline) {
   ApiCall group{kFindVersions, {.path = "/apis/resource.k8s.io"}, CallKind::kRead, kSpreadOfClaims};
   const auto body = co_await session_.call(std::move(group), deadline);
-  const auto answer = parse_response(body);
-  if (!answer && answer.error().code != Code::kUnimplemented && answer.error().code != Code::kNotFound)
-    co_return std::unexpected(answer.error());
-  if (answer) {
+  const auto response = parse_response(body);
+  if (!response && response.error().code != Code::kUnimplemented && response.error().code != Code::kNotFound)
+    co_return std::unexpected(response.error());
+  if (response) {
     for (const auto version : {ResourceApi::kV1, ResourceApi::kV1beta2, ResourceApi::kV1beta1}) {
-      for (const auto& item : array_at(as_object(*answer), "versions")) {
+      for (const auto& item : array_at(as_object(*response), "versions")) {
         if (text_at(as_object(item), "version") != to_string(version)) continue;
         version_ = version;
         co_return version;
@@ -105,9 +105,9 @@ Task<Result<Claim>> ApiServer::get_claim(std::string name_space, std::string nam
   if (auto valid = check_object_name(name, "ResourceClaim name"); !valid) co_return std::unexpected(valid.error());
   MakeCall make = [&](ResourceApi version) { return claim_call(version, name_space, name); };
   const auto body = co_await call(std::move(make), deadline);
-  const auto answer = parse_response(body);
-  if (!answer) co_return std::unexpected(answer.error());
-  co_return claim_from_json(*answer);
+  const auto response = parse_response(body);
+  if (!response) co_return std::unexpected(response.error());
+  co_return claim_from_json(*response);
 }
 
 Task<Result<PodClaims>> ApiServer::get_pod_claims(std::string name_space, std::string pod, Instant deadline) {
@@ -118,15 +118,15 @@ Task<Result<PodClaims>> ApiServer::get_pod_claims(std::string name_space, std::s
               CallKind::kRead,
               kSpreadOfClaims};
   const auto body = co_await session_.call(std::move(get), deadline);
-  const auto answer = parse_response(body);
-  if (!answer) co_return std::unexpected(answer.error());
-  co_return pod_claims_from_json(*answer);
+  const auto response = parse_response(body);
+  if (!response) co_return std::unexpected(response.error());
+  co_return pod_claims_from_json(*response);
 }
 
 Task<Result<ClusterNode>> ApiServer::get_node(std::string node_name, Instant deadline) {
   const std::string what = fmt::format("get Node '{}'", node_name);
   SharedCall<ClusterNode>::Call call = [&] { return read_node(node_name, deadline); };
-  co_return co_await nodes_.try_emplace(node_name, core_, clock_, what, kShared)
+  co_return co_await nodes_.try_emplace(node_name, core_, clock_, what, kSharedReads)
       .first->second.get(std::move(call), deadline);
 }
 
@@ -136,9 +136,9 @@ Task<Result<ClusterNode>> ApiServer::read_node(std::string node_name, Instant de
               .request = {.path = "/api/v1/nodes/" + node_name},
               .unhurried = true};
   const auto body = co_await session_.call(std::move(get), deadline);
-  const auto answer = parse_response(body);
-  if (!answer) co_return std::unexpected(answer.error());
-  const auto& object = as_object(*answer);
+  const auto response = parse_response(body);
+  if (!response) co_return std::unexpected(response.error());
+  const auto& object = as_object(*response);
   ClusterNode node{.uid = std::string(text_at(object_at(object, "metadata"), "uid")), .declared_features = {}};
   if (node.uid.empty()) co_return fail(Code::kInternal, "Node '{}' has no metadata.uid", node_name);
   const auto& status = object_at(object, "status");

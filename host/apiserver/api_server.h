@@ -11,6 +11,7 @@
 
 #include "host/apiserver/api_session.h"
 #include "host/apiserver/labelled_claims.h"
+#include "host/apiserver/restores.h"
 #include "host/apiserver/slice_feed.h"
 #include "host/apiserver/slice_json.h"
 #include "host/config/config.h"
@@ -31,7 +32,7 @@ class ApiServer final : public Cluster {
 
   Task<Result<Claim>> get_claim(std::string name_space, std::string name, Instant deadline) override;
   Task<Result<PodClaims>> get_pod_claims(std::string name_space, std::string pod, Instant deadline) override;
-  // The result may be as old as kShared (api_parts.h).
+  // The result may be as old as kSharedReads (api_parts.h).
   Task<Result<ClusterNode>> get_node(std::string node_name, Instant deadline) override;
   // Uses server-side apply, with the owner as field manager.
   Task<Status> apply_claim_status(ClaimRef claim, StatusOwner owner, std::vector<DeviceStatus> devices,
@@ -39,10 +40,11 @@ class ApiServer final : public Cluster {
   // Reads pages of 100 claims first, then watches that follow each other. While cardcage-fleet labels claims, reads
   // only those of the node.
   Task<Status> follow_claims(std::function<void(ClaimEvent)> on_event) override;
-  // The first list, and the first after the server has forgotten the watch's version, come from the server's cache,
-  // since all nodes start together after an outage; it may be late, and the watch brings what it lacks. It includes the
-  // writes of the driver. Drivers that start together share it. Other lists follow a failure and are exact: pages of 50
-  // slices, or of fewer if these are large. An exact list starts again once if it expires between two pages.
+  // The first list, and the first after the server has forgotten the watch's version, are read from the server's cache,
+  // because all nodes start together after an outage. Such a list may be late, but includes the driver's own writes;
+  // the watch delivers the other changes. Drivers that start together share it. Other lists follow a failure and are
+  // exact: pages of 50 slices, or of fewer if these are large. An exact list starts again once if it expires between
+  // two pages.
   Task<Result<SliceList>> list_slices(std::string driver, std::string node_name, Instant deadline) override;
   // Reads the table that kubectl prints, which has no devices: 200 bytes per slice.
   Task<Result<std::vector<PublishedPool>>> list_pools(std::string driver, Instant deadline) override;
@@ -82,9 +84,11 @@ class ApiServer final : public Cluster {
   Task<Result<std::string>> read_renewal();
   Task<Result<Slice>> write_slice(MakeCall make, Instant deadline);
   Task<Result<std::string>> list_page(std::string query, SliceList& list, Instant deadline);
-  Task<Result<SliceList>> list_pages(std::string selector, Instant deadline);
+  Task<Result<SliceList>> list_pages(std::string selector, Duration time);
   Task<Result<ListedNodePtr>> list_cached(std::string node_name, std::string at_least, Instant deadline);
   std::string newest_write() const;
+  std::string newest_known(const std::string& node_name) const;
+  void follow_restored(const std::string& driver, const std::string& node_name);
   Task<Result<ClusterNode>> read_node(std::string node_name, Instant deadline);
   Task<Status> watch_node(std::string node_name, std::string since, std::function<Status(std::string_view)> on_line);
 
@@ -96,6 +100,7 @@ class ApiServer final : public Cluster {
   std::optional<ResourceApi> version_;
   std::set<std::string> listed_;                      // the selectors whose next list is exact
   std::map<std::string, std::string> newest_writes_;  // versions by driver
+  Restores restores_;
   SharedCall<ResourceApi> versions_;
   // By node. The daemon has one.
   std::map<std::string, std::shared_ptr<SharedCall<ListedNodePtr>>> first_lists_;

@@ -5,6 +5,7 @@
 #include "host/apiserver/api_server.h"
 #include "host/apiserver/object_name.h"
 #include "host/apiserver/percent_encode.h"
+#include "host/core/log.h"
 #include "host/model/resource_version.h"
 
 namespace cardcage {
@@ -13,12 +14,11 @@ namespace {
 // Slices per page of a list; fewer if these slices are larger than kMaxPage together.
 constexpr int kPageSize = 50;
 constexpr std::size_t kMaxPage = std::size_t{8} << 20;
+constexpr int kMaxPageTimes = 20;  // a list may take this many times as long as a page
 constexpr std::size_t kMaxSlices = 10'000;
 constexpr std::size_t kMaxTable = std::size_t{16} << 20;  // slices of one driver on all nodes
 // Clients in Go ask for 5 to 10 minutes. The times differ so that nodes that lost a server together drift apart.
 constexpr int kMinWatchSeconds = 480, kMaxWatchSeconds = 600;
-// A watch gets a bookmark each minute. One that misses two has lost its connection: a device in between may forget one.
-constexpr std::chrono::seconds kLongestSilence{130};
 constexpr std::chrono::seconds kWatchGrace{5}, kDiscoverLimit{30};
 constexpr std::size_t kMaxWatchBacklog = std::size_t{8} << 20;
 constexpr std::string_view kAnyVersion = "0";
@@ -148,9 +148,9 @@ ApiCall watch_call(ResourceApi version, const std::string& selector, const std::
 Task<Result<std::string>> ApiServer::list_page(std::string query, SliceList& list, Instant deadline) {
   MakeCall make = [&](ResourceApi version) { return list_call(version, query); };
   const auto body = co_await call(std::move(make), deadline);
-  const auto answer = parse_response(body);
-  if (!answer) co_return std::unexpected(answer.error());
-  const auto& page = as_object(*answer);
+  const auto response = parse_response(body);
+  if (!response) co_return std::unexpected(response.error());
+  const auto& page = as_object(*response);
   const auto items = items_of(page);
   if (!items) co_return std::unexpected(items.error());
   for (const auto& item : **items) {
@@ -165,13 +165,15 @@ Task<Result<std::string>> ApiServer::list_page(std::string query, SliceList& lis
   co_return std::string(text_at(object_at(page, "metadata"), "continue"));
 }
 
-Task<Result<SliceList>> ApiServer::list_pages(std::string selector, Instant deadline) {
+// Each page has its time: a list of several must end on a slow server, too.
+Task<Result<SliceList>> ApiServer::list_pages(std::string selector, Duration time) {
+  const Instant end = clock_.now() + kMaxPageTimes * time;
   SliceList list;
   std::string next;
-  for (int size = kPageSize; clock_.now() < deadline;) {
+  for (int size = kPageSize; clock_.now() < end;) {
     std::string query = fmt::format("{}&limit={}", selector, size);
     if (!next.empty()) query += "&continue=" + percent_encode(next);
-    auto after = co_await list_page(std::move(query), list, deadline);
+    auto after = co_await list_page(std::move(query), list, std::min(end, clock_.now() + time));
     if (after && after->empty()) co_return list;
     if (after)
       next = std::move(*after);
@@ -180,7 +182,7 @@ Task<Result<SliceList>> ApiServer::list_pages(std::string selector, Instant dead
     else
       co_return std::unexpected(after.error());
   }
-  co_return fail(Code::kUnavailable, "list ResourceSlices: the deadline passed between two pages");
+  co_return fail(Code::kUnavailable, "list ResourceSlices: the time was over between two pages");
 }
 
 // Reads the server's cache, which loads neither etcd nor other nodes. The cache ignores page sizes.
@@ -197,42 +199,72 @@ Task<Result<ApiServer::ListedNodePtr>> ApiServer::list_cached(std::string node_n
 
 Task<Result<SliceList>> ApiServer::list_slices(std::string driver, std::string node_name, Instant deadline) {
   if (auto valid = check_names(driver, node_name); !valid) co_return std::unexpected(valid.error());
+  const Duration time = deadline - clock_.now();
   const std::string query = selector(driver, node_name);
   if (!listed_.contains(query)) {
     const std::string at_least = newest_write();
     std::shared_ptr<SharedCall<ListedNodePtr>>& first = first_lists_[node_name];
-    if (!first) first = std::make_shared<SharedCall<ListedNodePtr>>(core_, clock_, kListSlices, kShared);
+    if (!first) first = std::make_shared<SharedCall<ListedNodePtr>>(core_, clock_, kListSlices, kSharedReads);
     SharedCall<ListedNodePtr>::Call call = [&] { return list_cached(node_name, at_least, deadline); };
     const std::shared_ptr<SharedCall<ListedNodePtr>> shared = first;  // `first` may change during the call
     const auto cached = co_await shared->get(std::move(call), deadline);
     // A server that was restored from a backup does not reach the version for a long time.
-    if (cached || (at_least != kAnyVersion && cached.error().code == Code::kUnavailable)) listed_.insert(query);
-    if (cached && includes((*cached)->version, newest_writes_[driver]))
+    if (cached || cached.error().code == Code::kOutOfRange) listed_.insert(query);
+    if (cached && includes((*cached)->version, newest_writes_[driver])) {
+      restores_.note_list(query);
       co_return SliceList{std::move((*cached)->slices[driver]), (*cached)->version};
+    }
     // Maybe a slice of a foreign driver is unreadable.
-    const bool exact_may_help = cached || is_too_large(cached.error()) || cached.error().code == Code::kInvalidArgument;
+    const bool exact_may_help = cached || is_too_large(cached.error()) ||
+                                cached.error().code == Code::kInvalidArgument ||
+                                cached.error().code == Code::kOutOfRange;
     if (!exact_may_help) co_return std::unexpected(cached.error());
   }
-  auto list = co_await list_pages(query, deadline);
-  if (!list && list.error().code == Code::kOutOfRange) list = co_await list_pages(query, deadline);
-  if (list) listed_.insert(query);
+  const std::string known = newest_known(node_name);
+  const std::size_t restores_before = restores_.count();
+  auto list = co_await list_pages(query, time);
+  if (!list && list.error().code == Code::kOutOfRange) list = co_await list_pages(query, time);
+  if (!list) co_return list;
+  listed_.insert(query);
+  const bool is_older = list->resource_version != known && is_known(list->resource_version, known);
+  if (is_older && restores_before == restores_.count()) follow_restored(driver, node_name);
+  restores_.note_list(query);
   co_return list;
+}
+
+// The newest version that the server has told about the node.
+std::string ApiServer::newest_known(const std::string& node_name) const {
+  const auto feed = feeds_.find(node_name);
+  const std::string watched = feed == feeds_.end() ? std::string(kAnyVersion) : feed->second->newest_version();
+  const std::string written = newest_write();
+  return is_known(watched, written) ? written : watched;
+}
+
+// A server whose etcd was restored from a backup reports no event that it once had before: a watch that continues from
+// a version of that time is blind until the server has reached it again.
+void ApiServer::follow_restored(const std::string& driver, const std::string& node_name) {
+  log(LogLevel::kWarn, "the API server has gone back to an earlier state; reading all slices again",
+      {{"driver", driver}});
+  restores_.note_restore();
+  newest_writes_.clear();
+  if (const auto feed = feeds_.find(node_name); feed != feeds_.end())
+    feed->second->end(fail(Code::kOutOfRange, "the API server has gone back to an earlier state"));
 }
 
 Task<Result<std::vector<PublishedPool>>> ApiServer::list_pools(std::string driver, Instant deadline) {
   if (auto valid = check_object_name(driver, "driver name"); !valid) co_return std::unexpected(valid.error());
   MakeCall make = [&driver](ResourceApi version) { return table_call(version, driver); };
   const auto body = co_await call(std::move(make), deadline);
-  const auto answer = parse_response(body);
-  if (!answer) co_return std::unexpected(answer.error());
-  co_return pools_from_table(as_object(*answer));
+  const auto response = parse_response(body);
+  if (!response) co_return std::unexpected(response.error());
+  co_return pools_from_table(as_object(*response));
 }
 
 Task<Result<Slice>> ApiServer::write_slice(MakeCall make, Instant deadline) {
   const auto body = co_await call(std::move(make), deadline);
-  const auto answer = parse_response(body);
-  if (!answer) co_return std::unexpected(answer.error());
-  auto stored = slice_from_json(*answer);
+  const auto response = parse_response(body);
+  if (!response) co_return std::unexpected(response.error());
+  auto stored = slice_from_json(*response);
   if (stored) {
     std::string& newest = newest_writes_[stored->driver];
     if (!is_known(stored->resource_version, newest)) newest = stored->resource_version;
@@ -276,6 +308,8 @@ Task<Status> ApiServer::delete_slice(Slice slice, Instant deadline) {
 Task<Status> ApiServer::watch_slices(std::string driver, std::string node_name, std::string& version,
                                      std::function<void(SliceEvent)> on_event) {
   if (auto valid = check_names(driver, node_name); !valid) co_return valid;
+  if (restores_.is_outdated(selector(driver, node_name)))
+    co_return fail(Code::kOutOfRange, "the API server has gone back to an earlier state");
   std::shared_ptr<SliceFeed>& feed = feeds_[node_name];
   if (!feed) {
     SliceFeed::Watch watch = [this, node_name](std::string since, std::function<Status(std::string_view)> on_line) {
@@ -294,7 +328,8 @@ Task<Status> ApiServer::watch_node(std::string node_name, std::string since,
   ApiCall watch = watch_call(*api, node_selector(node_name), since, time);
   auto ended = co_await session_.stream(std::move(watch), time + kWatchGrace, std::move(on_line));
   if (!ended && ended.error().code == Code::kUnimplemented && version_ == *api) version_.reset();
-  // A server that has just started has forgotten the versions of all nodes.
+  // A server that has just started has forgotten the versions of all nodes. One that was restored from a backup is
+  // silent until it has reached them again.
   if (!ended && ended.error().code == Code::kOutOfRange) {
     listed_.clear();
     first_lists_.erase(node_name);

@@ -1,17 +1,17 @@
 #include "host/apiserver/api_session.h"
 
 #include <algorithm>
-#include <boost/asio/cancellation_state.hpp>
 #include <optional>
 #include <utility>
 
 #include "host/core/backoff.h"
+#include "host/core/cancellation.h"
 
 namespace cardcage {
 namespace {
 
-// An unhurried call waits so long while the server refuses calls, and an attempt of it may take so many times as long
-// as one that a pod waits for.
+// How long an unhurried call is tried again while the server refuses calls, and how many times as long as an attempt of
+// an urgent call one of its attempts may take.
 constexpr Duration kPatience = std::chrono::seconds(60);
 constexpr int kLongerAttempt = 3;
 
@@ -43,6 +43,8 @@ void ApiSession::note(const Result<HttpResponse>& response) {
     contact_.made();
   else if (is_unreached(response))
     contact_.lost();
+  else if (response)
+    contact_.heard();
 }
 
 Error ApiSession::failure(const ApiCall& call, const Result<HttpResponse>& response) const {
@@ -64,26 +66,29 @@ Task<Result<std::string>> ApiSession::call(ApiCall call, Instant deadline) {
   std::optional<Restraint::Turn> turn;
   if (call.unhurried) {
     turn = co_await restraint_.take_turn(start + kPatience);
+    if (is_cancelled(co_await asio::this_coro::cancellation_state))
+      co_return fail(Code::kCancelled, "{}: cancelled", call.what);
     if (!turn)
       co_return fail(Code::kResourceExhausted,
                      "{}: the API server is overloaded, and other calls of this node come first", call.what);
     if (start < deadline && clock_.now() >= deadline) deadline = start + kPatience;  // the turn came late
   }
   bool refreshed = false, retried = false;
-  std::uint64_t returns = contact_.returns();
+  std::uint64_t recoveries = contact_.recoveries();
   for (Duration left = deadline - clock_.now(); left > Duration::zero(); left = deadline - clock_.now()) {
     const Duration limit =
         call.unhurried ? kLongerAttempt * pace_.request_timeout : std::min(left, pace_.request_timeout);
-    auto response = co_await http_.request(credentials_.current(), call.request, limit);
+    const std::shared_ptr<const HttpPeer> peer = credentials_.current();
+    auto response = co_await http_.request(peer, call.request, limit);
     note(response);
     if (is_success(response)) co_return std::move(response->body);
 
     error = failure(call, response);
     if (error.code == Code::kUnauthenticated && !refreshed) {
       refreshed = true;
-      if (credentials_.refresh()) continue;
+      if (credentials_.differ_from(*peer)) continue;
     }
-    if (std::exchange(returns, contact_.returns()) != contact_.returns()) backoff.reset();
+    if (std::exchange(recoveries, contact_.recoveries()) != contact_.recoveries()) backoff.reset();
     const bool server_decides = response && response->retry_after;
     Duration pause = server_decides ? Duration(*response->retry_after) : backoff.next();
     if (call.unhurried && error.code == Code::kResourceExhausted) {
@@ -96,8 +101,7 @@ Task<Result<std::string>> ApiSession::call(ApiCall call, Instant deadline) {
       co_await clock_.sleep_for(pause);
     else
       co_await contact_.wait_to_retry(clock_, clock_.now() + pause, call.spread);
-    const auto state = co_await asio::this_coro::cancellation_state;
-    if (state.cancelled() != asio::cancellation_type::none)
+    if (is_cancelled(co_await asio::this_coro::cancellation_state))
       co_return fail(Code::kCancelled, "{}: cancelled", call.what);
     retried = true;
   }
@@ -116,13 +120,15 @@ Task<Status> ApiSession::stream(ApiCall call, Duration timeout, std::function<St
     turn.reset();
   };
   for (bool refreshed = false;; refreshed = true) {
-    auto response = co_await http_.stream(credentials_.current(), call.request, timeout, on_begin, on_line);
+    const std::shared_ptr<const HttpPeer> peer = credentials_.current();
+    auto response = co_await http_.stream(peer, call.request, timeout, on_begin, on_line);
     if (is_success(response)) co_return Status{};
     note(response);
     Error error = failure(call, response);
     if (error.code == Code::kResourceExhausted) restraint_.note_refusal(Duration::zero());
-    if (error.code == Code::kUnauthenticated && !refreshed && credentials_.refresh()) continue;
+    if (error.code == Code::kUnauthenticated && !refreshed && credentials_.differ_from(*peer)) continue;
     if (error.code == Code::kDeadlineExceeded) error.code = Code::kUnavailable;
+    if (error.code == Code::kDataLoss) error.code = Code::kOutOfRange;
     co_return std::unexpected(std::move(error));
   }
 }

@@ -42,7 +42,8 @@ class ApiSession {
   // may take three times as long as others, even beyond the deadline: a busy server should not have to begin again.
   Task<Result<std::string>> call(ApiCall call, Instant deadline);
 
-  // Hands the lines of a 2xx response to `on_line` until it ends (ok). Retries once after 401, and never otherwise.
+  // Hands the lines of a 2xx response to `on_line` until it ends (ok). Retries once after 401, and never otherwise. A
+  // stream that is silent for the request's max_pause ends with kOutOfRange.
   Task<Status> stream(ApiCall call, Duration timeout, std::function<Status(std::string_view line)> on_line);
 
   // For retries of the callers.

@@ -27,6 +27,12 @@ Code code_of(long status, CallKind kind, bool about_object) {
   }
 }
 
+// Admission webhooks and policies deny an object, mostly with the same status as a missing right
+// (k8s.io/apiserver/pkg/admission/plugin: webhook/errors/statuserror.go, policy/validating/dispatcher.go).
+bool is_denied_by_admission(long status, std::string_view message) {
+  return status == 403 && (message.contains(" denied the request") || message.contains(" denied request"));
+}
+
 std::string_view remedy_of(long status) {
   switch (status) {
     case 403: return "; grant it in the ClusterRole of the daemon's user";
@@ -41,6 +47,9 @@ bool has_cause(const json::object& status, std::string_view field, std::string_v
   });
 }
 
+// The server's storage is behind the version that a list asks for.
+bool is_version_too_large(const json::object& status) { return has_cause(status, "", "ResourceVersionTooLarge"); }
+
 Code code_of_invalid(const json::object& status) {
   if (has_cause(status, "metadata.uid", "FieldValueInvalid")) return Code::kAborted;
   if (has_cause(status, "status.devices", "FieldValueForbidden")) return Code::kPermissionDenied;
@@ -49,9 +58,10 @@ Code code_of_invalid(const json::object& status) {
 
 Error make_error(long status, CallKind kind, bool about_object, std::string_view message) {
   while (message.ends_with('\n')) message.remove_suffix(1);
-  return {code_of(status, kind, about_object),
-          fmt::format("API server answered {}{}{}{}", status, message.empty() ? "" : ": ",
-                      printable(message, kMaxMessage), remedy_of(status))};
+  const bool is_denied = is_denied_by_admission(status, message);
+  return {is_denied ? Code::kInvalidArgument : code_of(status, kind, about_object),
+          fmt::format("API server responded {}{}{}{}", status, message.empty() ? "" : ": ",
+                      printable(message, kMaxMessage), is_denied ? "" : remedy_of(status))};
 }
 
 }  // namespace
@@ -64,6 +74,7 @@ Error api_error(const HttpResponse& response, CallKind kind) {
   const bool about_object = !text_at(object_at(status, "details"), "name").empty();
   Error error = make_error(response.status, kind, about_object, text_at(status, "message"));
   if (response.status == 422) error.code = code_of_invalid(status);
+  if (response.status == 504 && is_version_too_large(status)) error.code = Code::kOutOfRange;
   return error;
 }
 

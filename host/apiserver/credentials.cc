@@ -94,19 +94,22 @@ std::shared_ptr<const HttpPeer> Credentials::current() {
   return peer_;
 }
 
-bool Credentials::refresh() {
+bool Credentials::differ_from(const HttpPeer& peer) {
+  refresh();
+  return *peer_ != peer;
+}
+
+void Credentials::refresh() {
   // Stamps are taken before the read, so that a file that changes in between is read again next time.
   auto stamps = stamps_of(files_);
   auto loaded = load_();
   if (!loaded) {
     log_limited(LogLevel::kWarn, "credentials", "keeping the last good credentials of the API server",
                 {{"error", loaded.error().message}});
-    return false;
+    return;
   }
   if (loaded->files != files_) stamps = stamps_of(loaded->files);
-  const bool changed = loaded->peer != *peer_;
   adopt(std::move(*loaded), std::move(stamps));
-  return changed;
 }
 
 }  // namespace cardcage

@@ -33,8 +33,9 @@ class Credentials {
   std::shared_ptr<const HttpPeer> current();
   // The same without checking the files.
   const HttpPeer& peer() const { return *peer_; }
-  // Reads all files now. True if anything changed, so that another attempt may succeed.
-  bool refresh();
+  // Reads all files now, because the server has refused `peer`. Returns true if the credentials are others than that,
+  // so that another attempt may succeed. Calls that are refused together share one change.
+  bool differ_from(const HttpPeer& peer);
   // Tells an operator what to check if the server keeps refusing: "check the token in '/var/run/...'".
   const std::string& remedy() const { return remedy_; }
 
@@ -51,6 +52,7 @@ class Credentials {
   static Result<Loaded> load_service_account(const ServiceAccountPlaces& places);
   static Result<Loaded> load_kubeconfig(const std::filesystem::path& file);
   static std::vector<FileStamp> stamps_of(const std::vector<std::filesystem::path>& files);
+  void refresh();
   void adopt(Loaded loaded, std::vector<FileStamp> stamps);
 
   Clock* clock_;

@@ -3,7 +3,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <boost/asio/cancellation_state.hpp>
 #include <cstring>
 #include <system_error>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "host/apiserver/curl_multi.h"
 #include "host/core/ascii.h"
 #include "host/core/bounded.h"
+#include "host/core/cancellation.h"
 
 namespace cardcage {
 namespace {
@@ -188,13 +188,13 @@ Task<Status> CurlTransfer::progress() {
   boost::system::error_code woken;
   wake_.expires_at(limit());
   co_await wake_.async_wait(asio::redirect_error(asio::use_awaitable, woken));
-  const auto state = co_await asio::this_coro::cancellation_state;
-  if (state.cancelled() != asio::cancellation_type::none) co_return fail(Code::kCancelled, "the request was cancelled");
+  if (is_cancelled(co_await asio::this_coro::cancellation_state))
+    co_return fail(Code::kCancelled, "the request was cancelled");
   const Instant limit = this->limit();
   if (!result_ && CurlMulti::now() >= limit) {
     multi_->close_silent();
     if (status() != 0 && mode_ == Mode::kLines && limit < started_ + timeout_)
-      co_return fail(Code::kDeadlineExceeded, "nothing came for {}", seconds(request_.max_pause));
+      co_return fail(Code::kDataLoss, "nothing came for {}", seconds(request_.max_pause));
     co_return fail(Code::kDeadlineExceeded, "no response within {}", seconds(limit - started_));
   }
   co_return Status{};

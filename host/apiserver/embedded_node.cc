@@ -1,7 +1,6 @@
 #include "host/apiserver/embedded_node.h"
 
 #include <algorithm>
-#include <boost/asio/cancellation_state.hpp>
 #include <charconv>
 
 #include "host/apiserver/claim_json.h"
@@ -10,6 +9,7 @@
 #include "host/apiserver/slice_json.h"
 #include "host/apiserver/yaml.h"
 #include "host/core/ascii.h"
+#include "host/core/cancellation.h"
 #include "host/core/folder_watch.h"
 #include "host/core/log.h"
 #include "host/core/timestamp.h"
@@ -260,12 +260,12 @@ Task<Status> EmbeddedNode::watch_slices(std::string driver, std::string node_nam
       version = std::to_string(seen);
       if (event.slice.driver == driver && event.slice.node_name == node_name) on_event(event);
     }
-    const auto state = co_await asio::this_coro::cancellation_state;
-    if (state.cancelled() != asio::cancellation_type::none) co_return fail(Code::kCancelled, "the watch was cancelled");
+    if (is_cancelled(co_await asio::this_coro::cancellation_state))
+      co_return fail(Code::kCancelled, "the watch was cancelled");
     if (!std::filesystem::exists(folder_ / "slices")) co_return Status{};
     co_await changed.wait();
-    const auto after = co_await asio::this_coro::cancellation_state;
-    if (after.cancelled() != asio::cancellation_type::none) co_return fail(Code::kCancelled, "the watch was cancelled");
+    if (is_cancelled(co_await asio::this_coro::cancellation_state))
+      co_return fail(Code::kCancelled, "the watch was cancelled");
   }
 }
 

@@ -1,8 +1,7 @@
 #include "host/apiserver/http.h"
 
-#include <boost/asio/cancellation_state.hpp>
-
 #include "host/apiserver/curl_multi.h"
+#include "host/core/cancellation.h"
 
 namespace cardcage {
 
@@ -36,8 +35,8 @@ Task<Result<HttpResponse>> HttpClient::stream(std::shared_ptr<const HttpPeer> pe
       if (auto taken = on_line(*line); !taken) co_return std::unexpected(std::move(taken.error()));
     }
     if (transfer.ended()) co_return transfer.take_response();
-    const auto state = co_await asio::this_coro::cancellation_state;  // on_line may have cancelled us
-    if (state.cancelled() != asio::cancellation_type::none)
+    // on_line may have cancelled us
+    if (is_cancelled(co_await asio::this_coro::cancellation_state))
       co_return fail(Code::kCancelled, "the stream was cancelled");
     auto progress = co_await transfer.progress();
     if (!progress) co_return std::unexpected(std::move(progress.error()));

@@ -41,7 +41,7 @@ struct HttpRequest {
   std::string content_type = "application/json";
   std::string accept = "application/json";
   std::size_t max_body = std::size_t{16} << 20;  // in bytes; for a stream, the bytes not handed out yet
-  Duration max_pause = Duration::max();          // a stream that pauses for longer has lost its connection
+  Duration max_pause = Duration::max();          // a stream that pauses for longer ends with kDataLoss
 };
 
 struct HttpResponse {
@@ -51,8 +51,9 @@ struct HttpResponse {
 };
 
 // [core] A response with any HTTP status is a success. Errors come from the transport: kUnavailable (no connection, or
-// it broke), kDeadlineExceeded, kCancelled (the surrounding coroutine was cancelled), kUnauthenticated (TLS: one side
-// does not trust the other), kInternal (the response is larger than allowed).
+// it broke), kDeadlineExceeded, kDataLoss (a stream paused for too long), kCancelled (the surrounding coroutine was
+// cancelled), kUnauthenticated (TLS: one side does not trust the other), kInternal (the response is larger than
+// allowed).
 class HttpClient {
  public:
   explicit HttpClient(asio::io_context& core, Duration silence_limit = kSilenceLimit);

@@ -1,8 +1,8 @@
 #include "host/apiserver/restraint.h"
 
 #include <algorithm>
-#include <boost/asio/cancellation_state.hpp>
 
+#include "host/core/cancellation.h"
 #include "host/core/waiting_place.h"
 
 namespace cardcage {
@@ -38,8 +38,8 @@ Task<std::optional<Restraint::Turn>> Restraint::take_turn(Instant deadline) {
     WaitingPlace place({state_, &state_->waiting}, core_);
     for (Instant next = next_turn(); clock_.now() < next; next = next_turn()) {
       co_await (*place).wait_until(clock_, std::min(deadline, next));
-      const auto state = co_await asio::this_coro::cancellation_state;
-      if (state.cancelled() != asio::cancellation_type::none || clock_.now() >= deadline) co_return std::nullopt;
+      if (is_cancelled(co_await asio::this_coro::cancellation_state) || clock_.now() >= deadline)
+        co_return std::nullopt;
     }
   }
   co_return Turn(state_);

@@ -1,6 +1,5 @@
 #include "host/apiserver/slice_feed.h"
 
-#include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 
 #include "host/apiserver/slice_json.h"
 #include "host/apiserver/watch_event.h"
+#include "host/core/cancellation.h"
 #include "host/core/log.h"
 #include "host/model/resource_version.h"
 
@@ -52,28 +52,30 @@ SliceFeed::SliceFeed(asio::io_context& core, Clock& clock, Watch watch)
 Task<Status> SliceFeed::follow(std::string driver, std::string& version, std::function<void(SliceEvent)> on_event) {
   Membership membership(shared_from_this(), core_, std::move(driver), version, std::move(on_event));
   Follower& self = *membership;
+  note(self.version);
   self.behind = watching_ && has_passed(self);
   if (self.behind) restart_.wake();
   while (!self.end) {
     std::optional<Status> ended;
     if (leader_ == nullptr || leader_ == &self) {
       leader_ = &self;
-      ended = co_await lead();
+      ended = co_await lead(self);
     } else {
       co_await self.wakeup.wait();
     }
-    const auto state = co_await asio::this_coro::cancellation_state;
-    if (state.cancelled() != asio::cancellation_type::none) co_return fail(Code::kCancelled, "the watch was cancelled");
+    if (is_cancelled(co_await asio::this_coro::cancellation_state))
+      co_return fail(Code::kCancelled, "the watch was cancelled");
     if (ended) end_all(*ended);
   }
   co_return *self.end;
 }
 
 // Returns how the watch ended, or nothing if it must start again.
-Task<std::optional<Status>> SliceFeed::lead() {
-  if (clock_.now() < not_before_) co_await clock_.sleep_until(not_before_);
-  const auto state = co_await asio::this_coro::cancellation_state;
-  if (state.cancelled() != asio::cancellation_type::none) co_return std::nullopt;
+Task<std::optional<Status>> SliceFeed::lead(const Follower& leader) {
+  while (clock_.now() < not_before_) {
+    co_await restart_.wait_until(clock_, not_before_);
+    if (leader.end || is_cancelled(co_await asio::this_coro::cancellation_state)) co_return std::nullopt;
+  }
   start_ = version_ = oldest_version();
   newest_.clear();
   for (Follower& follower : followers_) follower.behind = false;
@@ -97,6 +99,7 @@ Status SliceFeed::take_line(std::string_view line) {
         follower.on_event({deleted, *slice});
   };
   if (auto taken = deliver_watched_object(line, version_, deliver); !taken) return taken;
+  note(version_);
   for (Follower& follower : followers_)
     if (!follower.behind && !is_known(version_, follower.version)) follower.version = version_;
   return {};
@@ -116,16 +119,30 @@ std::string SliceFeed::oldest_version() const {
   return oldest->version;
 }
 
+void SliceFeed::note(const std::string& version) {
+  if (is_known(newest_version_, version)) newest_version_ = version;
+}
+
+void SliceFeed::end(const Status& how) {
+  newest_version_ = "0";
+  end_followers(how);
+  if (leader_ != nullptr) restart_.wake();
+}
+
+void SliceFeed::end_followers(const Status& how) {
+  for (Follower& follower : followers_) {
+    follower.end = how;
+    follower.wakeup.wake();
+  }
+}
+
 // The next watch of each follower is a new one.
 void SliceFeed::end_all(const Status& how) {
   leader_ = nullptr;
   if (!how && how.error().code == Code::kUnavailable)
     not_before_ = clock_.now() +
                   std::chrono::milliseconds(std::uniform_int_distribution<int>(0, kLongestReturn.count())(random_));
-  for (Follower& follower : followers_) {
-    follower.end = how;
-    follower.wakeup.wake();
-  }
+  end_followers(how);
 }
 
 }  // namespace cardcage

@@ -33,6 +33,10 @@ class SliceFeed : public std::enable_shared_from_this<SliceFeed> {
   // As Cluster::watch_slices(). The watch starts again, for all, if it has passed an event that this follower lacks.
   // After a lost connection the next watch waits for a random time, since all nodes lose theirs together.
   Task<Status> follow(std::string driver, std::string& version, std::function<void(SliceEvent)> on_event);
+  // Ends the watch for all followers, whose versions are void.
+  void end(const Status& how);
+  // Returns the newest version that a follower came with or got since the last end(); "0" before that.
+  const std::string& newest_version() const { return newest_version_; }
 
  private:
   struct Follower {
@@ -47,10 +51,12 @@ class SliceFeed : public std::enable_shared_from_this<SliceFeed> {
   };
   class Membership;
 
-  Task<std::optional<Status>> lead();
+  Task<std::optional<Status>> lead(const Follower& leader);
+  void note(const std::string& version);
   Status take_line(std::string_view line);
   bool has_passed(const Follower& follower) const;
   std::string oldest_version() const;
+  void end_followers(const Status& how);
   void end_all(const Status& how);
 
   asio::io_context& core_;
@@ -62,6 +68,7 @@ class SliceFeed : public std::enable_shared_from_this<SliceFeed> {
   Wakeup restart_;
   std::string start_, version_;                // the running watch began after start_, and has delivered version_
   std::map<std::string, std::string> newest_;  // by driver: its newest event in the running watch
+  std::string newest_version_ = "0";
   Instant not_before_ = Instant::min();
   std::minstd_rand random_{std::random_device{}()};
 };

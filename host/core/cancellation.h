@@ -1,4 +1,4 @@
-// Tells whether a coroutine has been cancelled.
+// Tell whether a coroutine has been cancelled.
 #pragma once
 
 #include <boost/asio/cancellation_state.hpp>
@@ -7,10 +7,12 @@
 
 namespace cardcage {
 
-// For a coroutine whose last wait has ended in any way. In a cancelled one it throws, as awaiting any task does.
-inline Task<bool> cancelled() {
-  const auto state = co_await asio::this_coro::cancellation_state;
-  co_return state.cancelled() != asio::cancellation_type::none;
+// For a coroutine that must not throw: is_cancelled(co_await asio::this_coro::cancellation_state).
+inline bool is_cancelled(const asio::cancellation_state& state) {
+  return state.cancelled() != asio::cancellation_type::none;
 }
+
+// For a coroutine whose last wait has ended in any way. In a cancelled one it throws, as awaiting any task does.
+inline Task<bool> cancelled() { co_return is_cancelled(co_await asio::this_coro::cancellation_state); }
 
 }  // namespace cardcage

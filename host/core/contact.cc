@@ -1,16 +1,17 @@
 #include "host/core/contact.h"
 
 #include <algorithm>
-#include <boost/asio/cancellation_state.hpp>
 #include <utility>
 
+#include "host/core/cancellation.h"
 #include "host/core/waiting_place.h"
 
 namespace cardcage {
 
 void Contact::made() {
+  away_ = false;
   if (!std::exchange(lost_, false)) return;
-  ++returns_;
+  ++recoveries_;
   for (Wakeup& retry : *waiting_) retry.wake();
 }
 
@@ -19,8 +20,7 @@ Task<void> Contact::wait_to_retry(Clock& clock, Instant due, Duration spread) {
     WaitingPlace retry(waiting_, core_);
     co_await (*retry).wait_until(clock, due);
   }
-  const auto state = co_await asio::this_coro::cancellation_state;
-  if (state.cancelled() != asio::cancellation_type::none || clock.now() >= due) co_return;
+  if (is_cancelled(co_await asio::this_coro::cancellation_state) || clock.now() >= due) co_return;
   const Duration part(std::uniform_int_distribution<Duration::rep>(0, spread.count())(random_));
   co_await clock.sleep_until(std::min(due, clock.now() + part));
 }

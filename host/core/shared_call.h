@@ -1,7 +1,6 @@
 // Lets callers that want the same thing at about the same time share one call for it.
 #pragma once
 
-#include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <functional>
 #include <memory>
@@ -9,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "host/core/cancellation.h"
 #include "host/core/clock.h"
 
 namespace cardcage {
@@ -19,7 +19,7 @@ class SharedCall {
  public:
   using Call = std::function<Task<Result<T>>()>;
 
-  // `what` begins errors. A success serves callers for the time `keep` after it, too.
+  // Messages of errors begin with `what`. A result without an error is used again for `keep` after the call.
   SharedCall(asio::io_context& core, Clock& clock, std::string what, Duration keep)
       : core_(core), clock_(clock), what_(std::move(what)), keep_(keep) {}
 
@@ -32,8 +32,7 @@ class SharedCall {
       if (clock_.now() >= deadline)
         co_return fail(Code::kUnavailable, "{}: another caller's request for the same takes too long", what_);
       co_await (end_of(run) || clock_.sleep_until(deadline));
-      const auto state = co_await asio::this_coro::cancellation_state;
-      if (state.cancelled() != asio::cancellation_type::none)
+      if (is_cancelled(co_await asio::this_coro::cancellation_state))
         co_return fail(Code::kCancelled, "the call was cancelled");
       if (run->result) co_return *run->result;
     }

@@ -16,15 +16,15 @@ class ClusterBackoff {
   ClusterBackoff(Duration first, Duration longest, const std::string& name) : pauses_(first, longest, name) {}
 
   Duration next(Cluster& cluster) {
-    const std::uint64_t returns = cluster.contact().returns();
-    if (std::exchange(returns_, returns) != returns) pauses_.reset();
+    const std::uint64_t recoveries = cluster.contact().recoveries();
+    if (std::exchange(recoveries_, recoveries) != recoveries) pauses_.reset();
     return pauses_.next();
   }
   void reset() { pauses_.reset(); }
 
  private:
   Backoff pauses_;
-  std::uint64_t returns_ = 0;
+  std::uint64_t recoveries_ = 0;
 };
 
 }  // namespace cardcage

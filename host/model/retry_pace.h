@@ -5,9 +5,9 @@
 
 namespace cardcage {
 
-// The time within which retries follow the first call that succeeds, at random: all nodes notice the end of an outage
-// within seconds. Pods wait for claims. Lists and watches cost the server most
-// (docs/decisions/0046-one-watch-per-node.md).
+// After an outage, retries come at a random time within this span of the first call that succeeds, because all nodes
+// notice the end within seconds. Claims come at once, since pods wait for them. Lists and watches cost the server most,
+// so they are spread furthest (docs/decisions/0046-one-watch-per-node.md).
 constexpr std::chrono::seconds kSpreadOfClaims{0}, kSpreadOfWrites{1}, kSpreadOfLists{20};
 
 // The longest pause, except for lists and watches, while no call reaches the server: an attempt costs it nothing.

@@ -1,7 +1,7 @@
 #include "host/slices/slice_mirror.h"
 
+#include <algorithm>
 #include <boost/asio/experimental/awaitable_operators.hpp>
-
 #include <utility>
 
 #include "host/core/log.h"
@@ -14,6 +14,8 @@ using namespace std::chrono_literals;
 
 // A shorter watch counts as failed, so that a server that ends watches at once is not called in a tight loop.
 constexpr Duration kMinWatchTime = 5s;
+// A server that has just started needs seconds until it knows the rights of its users.
+constexpr Duration kPauseAfterDenial = 5s;
 
 }  // namespace
 
@@ -56,16 +58,27 @@ Task<void> SliceMirror::watch() {
     const auto end = co_await (cluster_.watch_slices(options_.driver, options_.node_name, version_, on_event) ||
                                invalidated_wake_.wait());
     watching_ = false;
+    const bool lasted = clock_.now() - began >= kMinWatchTime;
+    if (lasted) denied_ = false;
     if (end.index() == 1) continue;
     const Status& status = std::get<0>(end);
-    if (status && clock_.now() - began >= kMinWatchTime) {
+    if (status && lasted) {
       retry_.reset();
       listener_.watch_ended();
       continue;
     }
     if (!status) fail_watch(status.error());
-    co_await cluster_.contact().wait_to_retry(clock_, clock_.now() + retry_.next(cluster_), kSpreadOfLists);
+    Duration pause = retry_.next(cluster_);
+    if (denied_) pause = std::max<Duration>(pause, kPauseAfterDenial);
+    co_await cluster_.contact().wait_to_retry(clock_, clock_.now() + pause, kSpreadOfLists);
   }
+}
+
+// Returns true if the next watch continues from the last version: after an interruption, and while the server is
+// overloaded or has just started and knows no rights yet.
+bool SliceMirror::may_continue(Code code) {
+  const bool was_denied = std::exchange(denied_, code == Code::kPermissionDenied || code == Code::kUnauthenticated);
+  return code == Code::kUnavailable || code == Code::kResourceExhausted || (denied_ && !was_denied);
 }
 
 void SliceMirror::fail_watch(const Error& error) {
@@ -73,8 +86,7 @@ void SliceMirror::fail_watch(const Error& error) {
   if (error.code != Code::kOutOfRange && error.code != Code::kCancelled)
     log_limited(LogLevel::kWarn, "slices-watch/" + options_.driver, "cannot watch slices: " + error.message,
                 {{"driver", options_.driver}});
-  // After an interruption the watch continues from its last version, and an overloaded server needs no more work.
-  if (error.code != Code::kUnavailable && error.code != Code::kResourceExhausted) invalidate();
+  if (!may_continue(error.code)) invalidate();
   listener_.watch_failed();
 }
 

@@ -39,6 +39,7 @@ class SliceMirror {
 
  private:
   void fail_watch(const Error& error);
+  bool may_continue(Code code);
 
   Clock& clock_;
   Cluster& cluster_;
@@ -47,6 +48,7 @@ class SliceMirror {
   SliceStore store_;
   std::string version_;  // the store includes every event up to this version
   bool listed_ = false, watching_ = false;
+  bool denied_ = false;  // a watch was denied, and none has lasted since
   ClusterBackoff retry_;
   Wakeup listed_wake_, invalidated_wake_;
 };

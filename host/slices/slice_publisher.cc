@@ -22,8 +22,8 @@ constexpr int kMaxBurstGaps = 10;
 constexpr int kPublicationBurst = 20;
 constexpr Duration kPublicationInterval = 5s;
 // A starting kubelet updates its Node within a minute.
-constexpr int kLooksAtNewKubelet = 6;
-constexpr Duration kLookPause = 20s;
+constexpr int kChecksOfNewKubelet = 6;
+constexpr Duration kCheckPause = 20s;
 
 // The scheduler sends no pod with a device that skips calls to a node whose kubelet does not declare this feature.
 constexpr std::string_view kSkips = "DRAOptionalNodeOperations";
@@ -105,7 +105,7 @@ Task<void> SlicePublisher::reconcile() {
 Task<void> SlicePublisher::wait_to_retry() {
   const bool list_first = !mirror_.listed();
   Duration pause = retry_.next(cluster_);
-  if (cluster_.contact().is_lost() && !list_first) pause = std::min<Duration>(pause, kPauseWhileAway);
+  if (cluster_.contact().is_away() && !list_first) pause = std::min<Duration>(pause, kPauseWhileAway);
   const Duration spread = list_first ? kSpreadOfLists : kSpreadOfWrites;
   co_await cluster_.contact().wait_to_retry(clock_, clock_.now() + pause, spread);
 }
@@ -225,7 +225,7 @@ void SlicePublisher::learn_gates(const Slice& sent, const Slice& stored) {
   if (wanted_.change_gates([&](FeatureGates& gates) { gates.learn(sent, stored); })) publish_anew();
 }
 
-// The differences from the stored slices are no longer those that other clients made.
+// Publishes a change of the daemon itself, which waits less than the correction of what other clients changed.
 void SlicePublisher::publish_anew() {
   own_change_ = true;
   schedule_now();
@@ -280,8 +280,8 @@ void SlicePublisher::report_gates() {
 Task<void> SlicePublisher::look_at_new_kubelets() {
   while (true) {
     co_await wiped_wake_.wait();
-    for (int i = 0; i < kLooksAtNewKubelet; ++i) {
-      co_await clock_.sleep_for(kLookPause);
+    for (int i = 0; i < kChecksOfNewKubelet; ++i) {
+      co_await clock_.sleep_for(kCheckPause);
       read_node_again();
     }
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "host/model/naming.h"
+
 namespace cardcage::fake_api {
 
 namespace json = boost::json;
@@ -65,6 +67,25 @@ bool has_labels(const std::map<std::string, std::string>& query, const json::obj
     if (value == nullptr || !value->is_string()) return false;
     return wanted.second.empty() || value->get_string() == wanted.second;
   });
+}
+
+std::string refusal_of_event(const std::string& collection, const json::object& event) {
+  const auto text = [&](const char* field) {
+    const auto* value = event.if_contains(field);
+    return value != nullptr && value->is_string() ? std::string(value->get_string()) : "";
+  };
+  if (collection != "namespaces/" + text_of(event, "metadata", "namespace") + "/events")
+    return "the namespace of the provided object does not match the namespace sent on the request";
+  // A Node has no namespace, so its Events are in this one.
+  if (!text_of(event, "involvedObject", "namespace").empty() || text_of(event, "metadata", "namespace") != "default")
+    return "involvedObject.namespace: Invalid value: does not match event.namespace";
+  if (!is_dns_subdomain(text_of(event, "metadata", "name"))) return "metadata.name: Invalid value";
+  if (text("type") != "Normal" && text("type") != "Warning") return "type: has invalid value";
+  if (text("reason").empty() || text("reason").size() > 128) return "reason: can have at most 128 characters";
+  if (text("message").size() > 1024) return "message: can have at most 1024 characters";
+  if (!is_label_key(text("reportingComponent")) || text("reportingInstance").empty()) return "reportingComponent";
+  const auto* count = event.if_contains("count");
+  return count != nullptr && count->is_int64() ? "" : "count is not a number";
 }
 
 void merge(json::object& object, const json::object& changes) {

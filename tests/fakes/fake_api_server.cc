@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
-#include "host/model/naming.h"
 #include "tests/fakes/fake_api_objects.h"
 
 namespace cardcage {
@@ -15,6 +14,7 @@ using fake_api::has_labels;
 using fake_api::is_part_of;
 using fake_api::labels_of;
 using fake_api::parse_pairs;
+using fake_api::refusal_of_event;
 using fake_api::text_of;
 
 std::string status_body(unsigned code, std::string_view reason, std::string_view message, std::string_view name,
@@ -53,27 +53,6 @@ bool selected(const std::map<std::string, std::string>& query, const std::string
     if (key == "spec.nodeName" && value != node) return false;
   }
   return true;
-}
-
-// The error of a real API server for an Event of core/v1; empty if it accepts the Event. The limits are those of
-// events.k8s.io, to which it converts the Event (pkg/apis/core/validation/events.go).
-std::string refusal_of_event(const std::string& collection, const json::object& event) {
-  const auto text = [&](const char* field) {
-    const auto* value = event.if_contains(field);
-    return value != nullptr && value->is_string() ? std::string(value->get_string()) : "";
-  };
-  if (collection != "namespaces/" + text_of(event, "metadata", "namespace") + "/events")
-    return "the namespace of the provided object does not match the namespace sent on the request";
-  // A Node has no namespace, so its Events are in this one.
-  if (!text_of(event, "involvedObject", "namespace").empty() || text_of(event, "metadata", "namespace") != "default")
-    return "involvedObject.namespace: Invalid value: does not match event.namespace";
-  if (!is_dns_subdomain(text_of(event, "metadata", "name"))) return "metadata.name: Invalid value";
-  if (text("type") != "Normal" && text("type") != "Warning") return "type: has invalid value";
-  if (text("reason").empty() || text("reason").size() > 128) return "reason: can have at most 128 characters";
-  if (text("message").size() > 1024) return "message: can have at most 1024 characters";
-  if (!is_label_key(text("reportingComponent")) || text("reportingInstance").empty()) return "reportingComponent";
-  const auto* count = event.if_contains("count");
-  return count != nullptr && count->is_int64() ? "" : "count is not a number";
 }
 
 }  // namespace
@@ -139,6 +118,13 @@ void FakeApiServer::end_watches() {
 }
 void FakeApiServer::compact() {
   server_.run([&] { oldest_ = ++version_; });
+}
+void FakeApiServer::go_back(std::uint64_t version) {
+  server_.run([&] {
+    version_ = version;
+    oldest_ = std::min(oldest_, version);
+    std::erase_if(events_, [&](const Event& event) { return event.version > version; });
+  });
 }
 std::size_t FakeApiServer::watches() {
   return server_.run([&] { return watches_.size(); });
@@ -220,8 +206,8 @@ Task<void> FakeApiServer::misbehave(FakeApiServer& fake, Exchange exchange, Faul
   const HttpsRequest& request = exchange->request;
   Response response{fault.status, ""};
   if (fault.kind == Fault::Kind::kStatus) {
-    response.body =
-        status_body(fault.status, "Injected", fmt::format("injected fault {}", fault.status), "x", fault.causes);
+    if (fault.message.empty()) fault.message = fmt::format("injected fault {}", fault.status);
+    response.body = status_body(fault.status, "Injected", fault.message, "x", fault.causes);
   } else if (fault.kind == Fault::Kind::kHuge) {
     response = {200, std::string(std::size_t{32} << 20, ' ')};
   } else if (fault.kind == Fault::Kind::kSilence) {
@@ -370,6 +356,12 @@ bool FakeApiServer::lists(const std::string& collection, const std::string& want
 }
 
 FakeApiServer::Response FakeApiServer::list(const Target& target) const {
+  const auto at_least = target.query.contains("resourceVersion") ? std::stoull(target.query.at("resourceVersion")) : 0;
+  if (at_least > version_)
+    return {504,
+            status_body(
+                504, "Timeout", fmt::format("Timeout: Too large resource version: {}, current: {}", at_least, version_),
+                "", {json::object{{"reason", "ResourceVersionTooLarge"}, {"message", "Too large resource version"}}})};
   json::array items;
   const auto limit = target.query.contains("limit") ? std::stoul(target.query.at("limit")) : 0;
   const auto from = target.query.contains("continue") ? target.query.at("continue") : "";

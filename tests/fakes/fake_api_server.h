@@ -33,6 +33,7 @@ struct Fault {
   std::string target = {};   // part of path or query; empty = any
   int times = 1;
   boost::json::array causes = {};  // causes in the Status object
+  std::string message = {};        // "injected fault 500" if it is empty
 };
 
 class FakeApiServer {
@@ -72,6 +73,9 @@ class FakeApiServer {
   void send_to_watches(std::string text);  // raw bytes, as one chunk
   void end_watches();
   void compact();  // watches from older versions get an ERROR event with 410
+  // Goes back to an earlier version, as a server whose etcd was restored from a backup: it refuses lists that ask for a
+  // later version, and watches from one get no event before the version is reached again.
+  void go_back(std::uint64_t version);
   std::size_t watches();
 
   std::vector<HttpsRequest> requests();

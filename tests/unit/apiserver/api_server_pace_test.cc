@@ -93,6 +93,27 @@ TEST_F(ApiServerPaceTest, ARefusedSliceIsTriedForAMinuteWithLongerPauses) {
   EXPECT_LE(attempts, 10u);
 }
 
+Task<void> list_into(ApiServer& api, Instant deadline, std::optional<Result<std::vector<PublishedPool>>>& pools) {
+  pools = co_await api.list_pools("d.example.com", deadline);
+}
+
+TEST_F(ApiServerPaceTest, ACallThatIsCancelledBeforeItsTurnIsNotRefused) {
+  ASSERT_TRUE(run(api->get_node("n1", clock.now() + 5s)));
+  server.inject({.status = 429, .headers = "Retry-After: 3\r\n"});
+  std::optional<Result<std::vector<PublishedPool>>> refused, cancelled;
+  spawn(core, list_into(*api, clock.now() + 10s, refused));
+  run_until([&] { return clock.sleepers() == 1; });
+  asio::cancellation_signal cancel;
+  asio::co_spawn(core, list_into(*api, clock.now() + 10s, cancelled),
+                 asio::bind_cancellation_slot(cancel.slot(), asio::detached));
+  run_until([&] { return clock.sleepers() == 2; });
+  cancel.emit(asio::cancellation_type::terminal);
+  run_until([&] { return cancelled.has_value(); });
+  EXPECT_EQ((*cancelled).error().code, Code::kCancelled);
+  clock.advance(10s);
+  run_until([&] { return refused.has_value(); });
+}
+
 TEST_F(ApiServerPaceTest, ADeadlineInThePastIsAnError) {
   EXPECT_EQ(run(api->get_claim("ns", "c1", clock.now())).error().code, Code::kUnavailable);
 }

@@ -1,3 +1,4 @@
+#include <array>
 #include <boost/asio/bind_cancellation_slot.hpp>
 
 #include "tests/unit/apiserver/api_server_fixture.h"
@@ -143,6 +144,15 @@ TEST_F(ApiServerTest, PagesAreJoined) {
   EXPECT_EQ(count_requests("GET", "limit=50"), 2u);
 }
 
+TEST_F(ApiServerTest, EachPageHasItsTime) {
+  put_slices(110);
+  list();
+  server.inject({.kind = Fault::Kind::kDelay, .target = "limit=", .times = 3});
+  const auto listed = run(api->list_slices("d.example.com", "n1", within_time(150ms)));
+  ASSERT_TRUE(listed) << listed.error().message;
+  EXPECT_EQ(listed->slices.size(), 110u);
+}
+
 TEST_F(ApiServerTest, LargeListsAreReadInSmallerPages) {
   put_slices(60);
   server.inject({.kind = Fault::Kind::kHuge, .target = "resourceVersion=0"});
@@ -188,8 +198,18 @@ TEST_F(ApiServerTest, RefusedCallsAreNotRetried) {
     const auto refused = get_claim();
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, code);
-    EXPECT_THAT(refused.error().message, HasSubstr(fmt::format("API server answered {}: injected fault", status)));
+    EXPECT_THAT(refused.error().message, HasSubstr(fmt::format("API server responded {}: injected fault", status)));
     EXPECT_EQ(server.requests().size(), before + 1);
+  }
+}
+
+TEST_F(ApiServerTest, ADenialByAdmissionIsNotAMissingRight) {
+  for (const char* message : {"admission webhook \"w.example.com\" denied the request: no",
+                              "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no"}) {
+    server.inject({.status = 403, .method = "POST", .message = message});
+    const Error denied = create().error();
+    EXPECT_EQ(denied.code, Code::kInvalidArgument);
+    EXPECT_THAT(denied.message, ::testing::EndsWith("request: no"));
   }
 }
 
@@ -277,6 +297,20 @@ TEST_F(ApiServerTest, ARotatedTokenIsReadAndTheCallIsRetriedOnce) {
   server.require_token("t2");
   write("token", "t2");
   EXPECT_TRUE(get_claim()) << "without waiting for the next check of the file";
+}
+
+Task<void> get_into(ApiServer& api, Instant deadline, std::optional<Result<Claim>>& claim) {
+  claim = co_await api.get_claim("ns", "c1", deadline);
+}
+
+TEST_F(ApiServerTest, CallsThatAreRefusedTogetherAreAllRetriedWithTheRotatedToken) {
+  ASSERT_TRUE(get_claim());
+  server.require_token("t2");
+  write("token", "t2");
+  std::array<std::optional<Result<Claim>>, 3> claims;
+  for (auto& claim : claims) spawn(core, get_into(*api, within_time(20s), claim));
+  run_until([&] { return std::ranges::all_of(claims, [](const auto& claim) { return claim.has_value(); }); });
+  for (const auto& claim : claims) EXPECT_TRUE(*claim) << (*claim).error().message;
 }
 
 TEST_F(ApiServerTest, AnExpiredTokenNamesTheRemedy) {

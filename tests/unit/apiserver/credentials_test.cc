@@ -102,13 +102,15 @@ TEST_F(CredentialsTest, ATokenBehindASwappedLinkIsReadAgain) {
   EXPECT_EQ(credentials->current()->bearer_token, "v2");
 }
 
-TEST_F(CredentialsTest, RefreshReportsWhetherAnythingChanged) {
+TEST_F(CredentialsTest, AfterARefusalTheFilesAreReadAtOnce) {
   mount_service_account();
   auto credentials = Credentials::from_service_account(clock, pod());
-  EXPECT_FALSE(credentials->refresh());
+  const auto first = credentials->current();
+  EXPECT_FALSE(credentials->differ_from(*first));
   write("token", "second");
-  EXPECT_TRUE(credentials->refresh());
-  EXPECT_FALSE(credentials->refresh());
+  EXPECT_TRUE(credentials->differ_from(*first));
+  EXPECT_TRUE(credentials->differ_from(*first)) << "for another call that was refused with the first token";
+  EXPECT_FALSE(credentials->differ_from(*credentials->current()));
 }
 
 TEST_F(CredentialsTest, TheLastGoodTokenIsKeptWhileTheFileIsMissing) {
@@ -117,7 +119,7 @@ TEST_F(CredentialsTest, TheLastGoodTokenIsKeptWhileTheFileIsMissing) {
   std::filesystem::remove(folder / "token");
   clock.advance(std::chrono::seconds(5));
   EXPECT_EQ(credentials->current()->bearer_token, "first");
-  EXPECT_FALSE(credentials->refresh());
+  EXPECT_FALSE(credentials->differ_from(*credentials->current()));
   write("token", "second");
   clock.advance(std::chrono::seconds(5));
   EXPECT_EQ(credentials->current()->bearer_token, "second");

@@ -322,7 +322,7 @@ TEST_F(HttpStreamTest, AConnectionThatWasSilentForTheLimitWhileARequestWaitedIsC
 TEST_F(HttpStreamTest, AStreamWithoutNewsForTooLongIsLost) {
   const auto ended = watch([&] { server.send_to_watches("one\n"); }, 1'000'000, 100ms);
   ASSERT_FALSE(ended);
-  EXPECT_EQ(ended.error(), (Error{Code::kDeadlineExceeded, "nothing came for 0.1 s"}));
+  EXPECT_EQ(ended.error(), (Error{Code::kDataLoss, "nothing came for 0.1 s"}));
 }
 
 TEST_F(HttpStreamTest, ARefusalIsReturnedAsABody) {

@@ -107,6 +107,26 @@ TEST_F(SliceFeedTest, ADriverThatLacksAnEventStartsTheWatchAgain) {
   EXPECT_THAT(nics.seen, ElementsAre("105"));
 }
 
+TEST_F(SliceFeedTest, ItCanBeEndedForAllFollowers) {
+  EXPECT_EQ(feed->newest_version(), "0");
+  nics.version = "300";
+  start(gpus);
+  start(nics);
+  EXPECT_EQ(feed->newest_version(), "300");
+  feed->end(fail(Code::kOutOfRange, "list again"));
+  settle();
+  for (const Reader* reader : {&gpus, &nics}) {
+    ASSERT_TRUE(reader->end);
+    EXPECT_EQ(reader->end->error().code, Code::kOutOfRange);
+  }
+  gpus.version = nics.version = "90";
+  start(gpus);
+  start(nics);
+  EXPECT_THAT(sinces, ElementsAre("100", "90"));
+  EXPECT_TRUE(send("nic.example.com", 91));
+  EXPECT_THAT(nics.seen, ElementsAre("91"));
+}
+
 TEST_F(SliceFeedTest, ADriverThatBeginsBeforeTheWatchStartsItAgain) {
   start(gpus);
   nics.version = "99";

@@ -58,7 +58,20 @@ TEST_F(ContactTest, ASuccessAfterAFailureEndsThePause) {
   contact.made();
   settle();
   EXPECT_TRUE(ended) << "without a spread it ends at once";
-  EXPECT_EQ(contact.returns(), 2u);
+  EXPECT_EQ(contact.recoveries(), 2u);
+}
+
+TEST_F(ContactTest, APeerThatRespondsWithAnErrorIsNotAwayAndEndsNoPause) {
+  contact.lost();
+  EXPECT_TRUE(contact.is_away());
+  wait(10s, 0s);
+  contact.heard();
+  EXPECT_FALSE(contact.is_away());
+  pass(9s);
+  EXPECT_FALSE(ended);
+  contact.made();
+  settle();
+  EXPECT_TRUE(ended);
 }
 
 TEST_F(ContactTest, ASpreadNeverMakesAPauseLonger) {
@@ -79,7 +92,7 @@ TEST_F(ContactTest, SuccessesWithoutAFailureEndNoPause) {
   contact.made();
   pass(9s);
   EXPECT_FALSE(ended);
-  EXPECT_EQ(contact.returns(), 0u);
+  EXPECT_EQ(contact.recoveries(), 0u);
 }
 
 TEST_F(ContactTest, ACancelledRetryEndsAndIsForgotten) {

@@ -37,6 +37,20 @@ TEST_F(SliceOutageTest, AnUpdateWaitsForTheServerWithoutAList) {
   expect_calls(0, 0, 5);
 }
 
+// A server that has just started may not know the rights of its users yet.
+TEST_F(SliceOutageTest, AWatchThatIsDeniedOnceContinuesWithoutAList) {
+  publish(3);
+  const Error denied{Code::kPermissionDenied, "watch ResourceSlices: 403"};
+  cluster.end_watches(std::unexpected(denied));
+  pass(10s, 50ms);
+  expect_calls(0, 0, 0);
+  EXPECT_EQ(cluster.watchers(), 1u);
+  cluster.fail_next(Verb::kWatch, 1, denied);
+  cluster.end_watches(std::unexpected(denied));
+  pass(10s, 50ms);
+  EXPECT_EQ(cluster.count(Verb::kList), 1u) << "without the right to watch, lists must do";
+}
+
 TEST_F(SliceOutageTest, AWriteThatTheServerRefusesNeedsNoList) {
   publish(3);
   for (const Code code : kRefusals) {
