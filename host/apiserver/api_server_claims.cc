@@ -43,7 +43,20 @@ ApiCall watch_call(ResourceApi version, const std::string& selector, const std::
   return {"watch ResourceClaims",
           {.path = fmt::format("{}?watch=1&allowWatchBookmarks=true&timeoutSeconds={}&resourceVersion={}{}",
                                claims_path(version), kWatchTime.count(), percent_encode(since), selector),
-           .max_body = kMaxClaimPage}};
+           .max_body = kMaxClaimPage,
+           .max_pause = kLongestSilence}};
+}
+
+// Returns the number of failures in a row after which claims are listed again. A server that has just started may know
+// no rights yet.
+int tolerated(Code code) {
+  switch (code) {
+    case Code::kUnavailable:
+    case Code::kResourceExhausted: return 5;
+    case Code::kPermissionDenied:
+    case Code::kUnauthenticated: return 1;
+    default: return 0;
+  }
 }
 
 void deliver(ClaimEvent::Kind kind, const json::value& object, const std::function<void(ClaimEvent)>& on_event) {
@@ -101,21 +114,36 @@ Task<Result<std::string>> ApiServer::read_renewal() {
 }
 
 Task<Status> ApiServer::follow_selected(std::string selector, std::function<void(ClaimEvent)> on_event) {
+  on_event({ClaimEvent::Kind::kListing, {}});
   auto version = co_await list_claims(selector, on_event);
   if (!version) co_return std::unexpected(version.error());
   on_event({ClaimEvent::Kind::kListed, {}});
-  std::function<Status(std::string_view)> take = [&version, &on_event](std::string_view line) {
-    return deliver_watched_object(line, *version, [&](bool deleted, const json::object& object) {
+  int failures = 0;
+  const std::function<Status(std::string_view)> take = [&version, &on_event, &failures](std::string_view line) {
+    Status taken = deliver_watched_object(line, *version, [&](bool deleted, const json::object& object) {
       deliver(deleted ? ClaimEvent::Kind::kGone : ClaimEvent::Kind::kThere, object, on_event);
     });
+    if (taken) failures = 0;
+    return taken;
   };
   while (true) {
     const auto api = co_await discover(clock_.now() + kPageLimit);
     if (!api) co_return std::unexpected(api.error());
     ApiCall watch = watch_call(*api, selector, *version);
+    const Instant began = clock_.now();
     const Status ended = co_await session_.stream(std::move(watch), kWatchTime + kClaimWatchGrace, take);
     if (!ended && ended.error().code == Code::kUnimplemented && version_ == *api) version_.reset();
-    if (!ended) co_return ended;
+    if (ended && clock_.now() - began >= kMinWatchTime) continue;
+    if (!ended && !session_.contact().is_away() && ++failures > tolerated(ended.error().code)) co_return ended;
+    if (!ended)
+      log_limited(LogLevel::kWarn, "watch claims", "the watch of ResourceClaims has ended",
+                  {{"error", ended.error().message}});
+    // All nodes lose their watches together; each continues at another time.
+    const std::chrono::milliseconds spread = kSpreadOfLists;
+    const std::chrono::milliseconds pause(std::uniform_int_distribution(spread.count() / 20, spread.count())(random_));
+    co_await clock_.sleep_for(pause);
+    if (is_cancelled(co_await asio::this_coro::cancellation_state))
+      co_return fail(Code::kCancelled, "following claims was cancelled");
   }
 }
 

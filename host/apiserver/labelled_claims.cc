@@ -1,5 +1,6 @@
 #include "host/apiserver/labelled_claims.h"
 
+#include <algorithm>
 #include <random>
 
 #include "host/core/cancellation.h"
@@ -10,18 +11,21 @@ namespace {
 
 // cardcage-fleet renews the Lease four times meanwhile. The scheduler gives a claim up after ten minutes, by which time
 // a daemon has noticed that the fleet is away.
-constexpr std::chrono::seconds kLook{120};
-// Nodes that started together look apart.
+constexpr std::chrono::seconds kLeaseInterval{120};
+// A failed read proves nothing, and to follow all claims would cost a server in trouble most. So it is only one doubt,
+// or none while the server is away or overloaded.
+constexpr int kMaxDoubts = 3;
+// Spreads the checks of nodes that started together.
 constexpr std::chrono::milliseconds kSpread{10'000};
 
 }  // namespace
 
 LabelledClaims::LabelledClaims(asio::io_context& core, Clock& clock, Read read)
-    : clock_(clock), read_(std::move(read)), looks_(core, clock, "get the Lease of cardcage-fleet", kLook) {}
+    : clock_(clock), read_(std::move(read)), lease_(core, clock, "get the Lease of cardcage-fleet", kLeaseInterval) {}
 
 Task<bool> LabelledClaims::complete() {
-  SharedCall<bool>::Call call = [this] { return look(); };
-  const auto known = co_await looks_.get(std::move(call));
+  SharedCall<bool>::Call call = [this] { return read_lease(); };
+  const auto known = co_await lease_.get(std::move(call));
   co_return known.value_or(false);
 }
 
@@ -29,7 +33,7 @@ Task<void> LabelledClaims::wait_for_change(bool was) {
   std::minstd_rand random{std::random_device{}()};
   while (true) {
     const std::chrono::milliseconds more(std::uniform_int_distribution<int>(0, kSpread.count())(random));
-    co_await clock_.sleep_for(kLook + more);
+    co_await clock_.sleep_for(kLeaseInterval + more);
     const bool over = co_await cancelled();
     if (over) co_return;
     const bool now = co_await complete();
@@ -37,16 +41,24 @@ Task<void> LabelledClaims::wait_for_change(bool was) {
   }
 }
 
-Task<Result<bool>> LabelledClaims::look() {
+Task<Result<bool>> LabelledClaims::read_lease() {
   const auto renewed = co_await read_();
   if (!renewed && renewed.error().code == Code::kCancelled) co_return std::unexpected(renewed.error());
   if (!renewed)
     log_limited(LogLevel::kWarn, "labelled-claims", "cannot tell whether cardcage-fleet labels claims",
                 {{"error", renewed.error().message}});
-  // While the API server is away, no claim is labelled, and none can be followed otherwise either.
-  if (!renewed && renewed.error().code == Code::kUnavailable) co_return complete_;
-  const std::string before = std::exchange(renewed_, renewed.value_or(""));
-  complete_ = !renewed_.empty() && renewed_ != before;
+  const bool missed = std::exchange(missed_, !renewed);
+  if (renewed) {
+    const std::string before = std::exchange(renewed_, *renewed);
+    // After an outage the fleet renews the Lease only once it follows claims again.
+    const int doubts = missed ? 1 : kMaxDoubts;
+    doubts_ = renewed_ == before ? std::min(doubts_ + doubts, kMaxDoubts) : 0;
+  } else if (renewed.error().code == Code::kNotFound) {
+    renewed_.clear();
+  } else if (renewed.error().code != Code::kUnavailable && renewed.error().code != Code::kResourceExhausted) {
+    doubts_ = std::min(doubts_ + 1, kMaxDoubts);
+  }
+  complete_ = !renewed_.empty() && doubts_ < kMaxDoubts;
   co_return complete_;
 }
 

@@ -14,7 +14,7 @@ struct ClaimLabelling {
   std::string node;
 };
 
-// [core] Looks at the Lease every two minutes. A Lease that has not changed since the last look is not renewed any
+// [core] Reads the Lease every two minutes. A Lease that has not changed since the last read is not renewed any
 // more; clocks of other machines do not matter. Must outlive its calls.
 class LabelledClaims {
  public:
@@ -29,12 +29,14 @@ class LabelledClaims {
   Task<void> wait_for_change(bool was);
 
  private:
-  Task<Result<bool>> look();
+  Task<Result<bool>> read_lease();
 
   Clock& clock_;
   const Read read_;
-  SharedCall<bool> looks_;
-  std::string renewed_;  // at the last look
+  SharedCall<bool> lease_;
+  std::string renewed_;  // at the last read
+  bool missed_ = false;  // the last read failed
+  int doubts_ = 0;
   bool complete_ = false;
 };
 

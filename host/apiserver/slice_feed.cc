@@ -94,7 +94,7 @@ Status SliceFeed::take_line(std::string_view line) {
       return log_limited(LogLevel::kWarn, "slice-event", "ignoring a ResourceSlice that cannot be read",
                          {{"error", slice.error().message}});
     newest_[slice->driver] = slice->resource_version;
-    for (Follower& follower : followers_)
+    for (const Follower& follower : followers_)
       if (!follower.behind && follower.driver == slice->driver && !is_known(slice->resource_version, follower.version))
         follower.on_event({deleted, *slice});
   };

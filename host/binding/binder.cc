@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/asio/experimental/awaitable_operators.hpp>
+#include <random>
 
 #include "host/binding/device_statuses.h"
 #include "host/claim/conflicts.h"
@@ -29,7 +30,7 @@ Binder::Binder(std::string driver, std::shared_ptr<ClaimPreparer> preparer, cons
     : driver_(std::move(driver)),
       preparer_(std::move(preparer)),
       environment_(environment),
-      follow_again_(1s, 60s, driver_),
+      follow_again_(1s, 60s, std::random_device{}()),
       calls_(environment.core),
       wake_(environment.core),
       need_changed_(environment.core),
@@ -64,7 +65,6 @@ Task<void> Binder::follow() {
 
 Task<void> Binder::follow_once() {
   while (true) {
-    listed_.clear();
     std::function<void(ClaimEvent)> on_event = [this](ClaimEvent event) {
       if (event.kind == ClaimEvent::Kind::kListed) follow_again_.reset();
       take(std::move(event));
@@ -89,9 +89,13 @@ bool Binder::is_ours(const Claim& claim) const {
 }
 
 void Binder::take(ClaimEvent event) {
+  if (event.kind == ClaimEvent::Kind::kListing) {
+    listed_.emplace();
+    return;
+  }
   if (event.kind == ClaimEvent::Kind::kListed) {
-    std::erase_if(waiting_, [&](const auto& known) { return !listed_.contains(known.first); });
-    listed_.clear();
+    if (listed_) std::erase_if(waiting_, [&](const auto& known) { return !listed_->contains(known.first); });
+    listed_.reset();
     complete_ = true;
     return wake_.wake();
   }
@@ -100,7 +104,7 @@ void Binder::take(ClaimEvent event) {
     if (waiting_.erase(uid) > 0) wake_.wake();
     return;
   }
-  listed_.insert(uid);
+  if (listed_) listed_->insert(uid);
   unreported_.erase(uid);
   Waiting& waiting = waiting_[uid];
   if (waiting.claim == event.claim) return;

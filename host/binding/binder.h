@@ -83,10 +83,10 @@ class Binder {
   const std::shared_ptr<ClaimPreparer> preparer_;
   const BinderEnvironment environment_;
   Devices devices_;
-  std::map<std::string, Waiting> waiting_;  // claims for devices of this node, by UID
-  std::set<std::string> listed_;            // UIDs seen since the last list began, until it is complete
-  bool complete_ = false;                   // a whole list of claims has been read
-  std::set<std::string> busy_;              // UIDs of claims with a call in flight
+  std::map<std::string, Waiting> waiting_;       // claims for devices of this node, by UID
+  std::optional<std::set<std::string>> listed_;  // UIDs of the list that comes in
+  bool complete_ = false;                        // a whole list of claims has been read
+  std::set<std::string> busy_;                   // UIDs of claims with a call in flight
   // Claims that were begun and are not released yet, with the time of the next attempt.
   std::map<std::string, Instant> releasing_;
   // Claims that the cluster does not report although a pod waits for them, with the time to ask again.

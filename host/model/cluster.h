@@ -45,9 +45,10 @@ struct SliceEvent {
   Slice slice;
 };
 
-// A claim in its current state, or a deleted one. kListed has no claim: the list of existing claims is complete.
+// A claim in its current state, or a deleted one. kListing and kListed have no claim: a list of all claims begins, and
+// is complete.
 struct ClaimEvent {
-  enum class Kind { kThere, kGone, kListed } kind = Kind::kThere;
+  enum class Kind { kThere, kGone, kListing, kListed } kind = Kind::kThere;
   Claim claim;
 };
 
@@ -62,9 +63,10 @@ struct StatusOwner {
 };
 
 // [core] Errors: kNotFound (404), kAlreadyExists (409 on create), kAborted (409 conflict on update or delete),
-// kOutOfRange (410 gone: list again), kInvalidArgument (400, 422: retrying does not help), kPermissionDenied (403),
-// kUnauthenticated (401), kResourceExhausted (429 after its retries), kUnavailable (no response), kUnimplemented (the
-// server does not serve resource.k8s.io, or not this part of it), kCancelled.
+// kOutOfRange (410 gone, 504 for a version that the server has not reached, or a watch that was silent for too long:
+// list again), kInvalidArgument (400, 422, or denied by an admission policy: retrying does not help), kPermissionDenied
+// (403), kUnauthenticated (401), kResourceExhausted (429 after its retries), kUnavailable (no response), kUnimplemented
+// (the server does not serve resource.k8s.io, or not this part of it), kCancelled.
 class Cluster {
  public:
   virtual ~Cluster() = default;

@@ -104,6 +104,13 @@ void FakeCluster::end_following(Status how) {
   }
 }
 
+void FakeCluster::list_claims_again() {
+  for (Watcher& follower : followers_) {
+    follower.list_again = true;
+    follower.wakeup.wake();
+  }
+}
+
 std::size_t FakeCluster::count(Verb verb) const {
   return static_cast<std::size_t>(std::ranges::count(calls_, verb, &Call::verb));
 }
@@ -152,12 +159,18 @@ Task<Status> FakeCluster::follow_claims(std::function<void(ClaimEvent)> on_event
   const Status arrived = co_await arrive(Verb::kFollow, "", Instant::max());
   if (!arrived) co_return arrived;
   Entry<Watcher> self(followers_, core_);
-  Claims known = reported();
-  for (const auto& [key, claim] : known) on_event({ClaimEvent::Kind::kThere, claim});
-  on_event({ClaimEvent::Kind::kListed, {}});
+  Claims known;
+  self->list_again = true;
   while (true) {
+    if (std::exchange(self->list_again, false)) {
+      known = reported();
+      on_event({ClaimEvent::Kind::kListing, {}});
+      for (const auto& [key, claim] : known) on_event({ClaimEvent::Kind::kThere, claim});
+      on_event({ClaimEvent::Kind::kListed, {}});
+    }
     co_await self->wakeup.wait();
     if (self->end) co_return *self->end;
+    if (self->list_again) continue;
     const auto before = std::exchange(known, reported());
     for (const auto& [key, claim] : before)
       if (const auto now = known.find(key); now == known.end() || now->second.ref.uid != claim.ref.uid)

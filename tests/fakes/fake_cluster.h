@@ -77,6 +77,8 @@ class FakeCluster final : public Cluster {
   void end_watches(Status how = {});
   // Ends everything that follows claims.
   void end_following(Status how);
+  // Lists claims again to everything that follows them, as after a change of labels: what is gone is not reported.
+  void list_claims_again();
   // Forgets the history of events; watches from an older version get kOutOfRange.
   void compact() { compacted_ = version_; }
 
@@ -116,6 +118,7 @@ class FakeCluster final : public Cluster {
     explicit Watcher(asio::io_context& core) : wakeup(core) {}
     Wakeup wakeup;
     std::optional<Status> end;
+    bool list_again = false;
   };
   struct Event {
     std::uint64_t version;

@@ -399,6 +399,16 @@ TEST_F(BinderTest, ReleasesAfterARestartWhatNobodyWaitsFor) {
   EXPECT_TRUE(until([&] { return gpus->count<UnprepareCall>() == 1 && !record("1") && cluster.followers() == 0; }));
 }
 
+TEST_F(BinderTest, AClaimThatAnotherListLacksIsReleased) {
+  offer("gpu-0");
+  cluster.put_claim(waiting_claim("1", "gpu-0"));
+  settle();
+  EXPECT_EQ(phase("1"), ClaimPhase::kBinding);
+  cluster.remove_claim("team", "claim-1");
+  cluster.list_claims_again();
+  EXPECT_TRUE(until([&] { return !record("1"); }));
+}
+
 TEST_F(BinderTest, ABrokenWatchBeginsAnew) {
   offer("gpu-0");
   cluster.end_following(fail(Code::kOutOfRange, "too old resource version"));
