@@ -33,12 +33,12 @@ from programs import LOGS  # noqa: E402
 
 DRIVERS, DEVICES, CLAIMS = 3, 8, 20  # per node, per driver, in all
 READS = 50  # claims per second in a storm
-MAX_START_REQUESTS = 7  # per node; docs/performance.md
+MAX_START_REQUESTS = 7.5  # per node, on average; docs/performance.md
 # After a restart of the API server: a watch whose version it has forgotten, a list, a watch; and some for bad luck.
 MAX_RETURN_REQUESTS = 4.5
 # Processor time on a busy machine may miss its target; beyond this the code is at fault.
 FAR_OFF = 1.5
-COUNTED = ("resourceslices", "resourceclaims", "nodes", "")  # "" is the discovery of versions
+COUNTED = ("resourceslices", "resourceclaims", "nodes")
 
 
 class Failure(Exception):
@@ -101,9 +101,8 @@ class ApiServerMeter:
         for line in page.decode().splitlines():
             if line.startswith("apiserver_request_total{"):
                 labels, value = parse(line)
-                # Paths such as /readyz and /metrics, which this program reads, are named as subresources.
-                if labels["resource"] in COUNTED and (labels["resource"] or not labels.get("subresource")):
-                    key = f"{labels['verb']} {labels['resource'] or 'versions'}"
+                if labels["resource"] in COUNTED:
+                    key = f"{labels['verb']} {labels['resource']}"
                     requests[key] = requests.get(key, 0) + int(value)
             elif line.startswith("apiserver_longrunning_requests{"):
                 labels, value = parse(line)
@@ -184,7 +183,7 @@ class Fleet:
         time.sleep(self.options.steady)
         figures.steady = self.meter.read().since(before)
         figures.steady.cpu -= self.idle * (time.monotonic() - began)
-        say(f"rest: {figures.steady.total} requests and {figures.steady.cpu:.1f} s of the API server's processor time")
+        say(f"idle: {figures.steady.total} requests and {figures.steady.cpu:.1f} s of the API server's processor time")
 
         self._restart(side, figures)
         self._storm(side, figures)
@@ -198,11 +197,17 @@ class Fleet:
         side.response()
         self.cluster.api_server.start()
         self._until(self.api.ready, "the API server after its restart")
-        self.ready_at = time.monotonic()
+        ready_at = time.monotonic()
         self.watch.reconnect()
         self._until(lambda: self.watch.count_newer(newest) >= self.options.nodes, f"changes of {side.name} during the outage")
-        figures.outage_seconds = max(self.watch.last_change - self.ready_at, 0)
-        say(f"API server restarted: all changes after {figures.outage_seconds:.1f} s")
+        figures.outage_seconds = max(self.watch.last_change - ready_at, 0)
+        wanted = self.own_watches + self.options.nodes * side.watches_per_node
+        self._until(lambda: self.meter.read().watches >= wanted, f"watches of {side.name} after the restart", 1)
+        figures.watches_seconds = time.monotonic() - ready_at
+        requests = self.meter.read().requests  # the API server counts from its start
+        figures.returns = sum(requests.get(name, 0) for name in ("LIST resourceslices", "GET nodes", "WATCH resourceslices"))
+        figures.returns -= self.own_watches
+        say(f"API server restarted: all changes after {figures.outage_seconds:.1f} s, all watches after {figures.watches_seconds:.1f} s")
 
     def _storm(self, side: Side, figures: Figures) -> None:
         before = self.meter.read()
@@ -213,12 +218,6 @@ class Fleet:
         figures.storm.cpu -= self.idle * self.options.storm
         self.check(figures.reads["failed"] == 0,
                    f"{side.name}: {figures.reads['failed']} of {figures.reads['reads']} reads of a claim failed in the storm {figures.reads['error']}")
-        wanted = self.own_watches + self.options.nodes * side.watches_per_node
-        self._until(lambda: self.meter.read().watches >= wanted, f"watches of {side.name} after the restart", 1)
-        figures.watches_seconds = time.monotonic() - self.ready_at
-        requests = self.meter.read().requests  # the API server counts from its start
-        figures.returns = sum(requests.get(name, 0) for name in ("LIST resourceslices", "GET nodes", "WATCH resourceslices"))
-        figures.returns -= self.own_watches
         say(f"storm: {figures.reads['reads']} claims read, p50 {figures.reads['p50_ms']:.1f} ms, p99 {figures.reads['p99_ms']:.1f} ms")
 
     def _until(self, probe, what: str, pause: float = 0.1) -> None:
@@ -254,7 +253,7 @@ class Fleet:
             assert status == 200, body
         self.watch.start()
         before, began = self.meter.cpu(), time.monotonic()
-        time.sleep(max(5, self.options.steady / 8))  # its error counts for each second of rest
+        time.sleep(max(5, self.options.steady / 8))  # its error counts for each idle second
         self.idle = (self.meter.cpu() - before) / (time.monotonic() - began)
         self.own_watches = self.meter.read().watches
 
@@ -284,14 +283,14 @@ def report(fleet: Fleet, ours: Figures, peers: Figures) -> None:
     print(f"\n{nodes} nodes with {DRIVERS} drivers of {DEVICES} devices each; load average {os.getloadavg()[0]:.1f} on "
           f"{os.cpu_count()} cores; API server without nodes: {fleet.idle * 100:.1f} % of a core")
     print(f"{'':56} {'cardcage':>10} {'Go helper':>10} {'ratio':>7}  target")
-    # A watch lasts 8 to 10 minutes, and one of the peer 5 to 10, so a shorter rest sees too few renewals.
+    # A watch lasts 8 to 10 minutes, and one of the peer 5 to 10, so a shorter idle phase sees too few renewals.
     fewer, cheaper = (0.5, 0.3) if fleet.options.steady >= 600 else (None, None)
     rows: list[tuple[str, float, float, float | None]] = [
         ("start: until all slices are there, s", ours.start_seconds, peers.start_seconds, None),
         ("start: requests per node", ours.start.total / nodes, peers.start.total / nodes, None),
         ("start: CPU of the API server per node, ms", ours.start.cpu / nodes * 1e3, peers.start.cpu / nodes * 1e3, None),
-        (f"{fleet.options.steady} s of rest: requests", ours.steady.total, peers.steady.total, fewer),
-        ("rest: CPU of the API server per 1,000 node-hours, s", ours.steady.cpu / hours, peers.steady.cpu / hours, cheaper),
+        (f"{fleet.options.steady} idle seconds: requests", ours.steady.total, peers.steady.total, fewer),
+        ("idle: CPU of the API server per 1,000 node-hours, s", ours.steady.cpu / hours, peers.steady.cpu / hours, cheaper),
         ("API server restarted: until changes are there, s", ours.outage_seconds, peers.outage_seconds, None),
         ("API server restarted: until the last watch, s", ours.watches_seconds, peers.watches_seconds, None),
         ("API server restarted: lists, Nodes, watches per node", ours.returns / nodes, peers.returns / nodes, None),
@@ -306,7 +305,7 @@ def report(fleet: Fleet, ours: Figures, peers: Figures) -> None:
         verdict = "" if target is None or quotient is None else f"≤ {target}" + ("" if quotient <= target else ": missed")
         print(f"{name:56} {mine:10.1f} {other:10.1f} {shown}  {verdict}")
     if fewer is None:
-        print("the rest is too short for renewals of watches; --steady 800 contains them")
+        print("the idle phase is too short for renewals of watches; --steady 800 is not")
     for phase in ("start", "steady", "storm"):
         for figures in (ours, peers):
             print(f"requests, {phase}, {figures.name}: {getattr(figures, phase).counts}")
@@ -317,12 +316,12 @@ def judge(fleet: Fleet, ours: Figures, peers: Figures) -> None:
     """Counts of requests hardly depend on the machine; processor time and seconds do, and fail only far off."""
     nodes = fleet.options.nodes
     start, returns = ours.start.total / nodes, ours.returns / nodes
-    fleet.check(start < MAX_START_REQUESTS + 1, f"start: {start:.1f} requests per node, at most {MAX_START_REQUESTS}")
+    fleet.check(start < MAX_START_REQUESTS, f"start: {start:.1f} requests per node, fewer than {MAX_START_REQUESTS}")
     fleet.check(ours.start.total < peers.start.total, f"start: {start:.1f} requests per node, fewer than {peers.start.total / nodes:.1f} of the peer")
     fleet.check(ours.start.cpu < FAR_OFF * peers.start.cpu, f"start: the API server takes {ours.start.cpu / peers.start.cpu:.2f} x the time "
                 f"for the peer, less than {FAR_OFF}")
-    fleet.check(returns < MAX_RETURN_REQUESTS, f"restart of the API server: {returns:.1f} lists, Nodes and watches per node, at most {MAX_RETURN_REQUESTS}")
-    fleet.check(ours.steady.total <= peers.steady.total + 0.1 * nodes, f"rest: {ours.steady.total} requests, at most as many as the peer: "
+    fleet.check(returns < MAX_RETURN_REQUESTS, f"restart of the API server: {returns:.1f} lists, Nodes and watches per node, fewer than {MAX_RETURN_REQUESTS}")
+    fleet.check(ours.steady.total <= peers.steady.total + 0.1 * nodes, f"idle: {ours.steady.total} requests, at most as many as the peer: "
                 f"{peers.steady.total}, and a tenth of the nodes")
 
 
@@ -337,9 +336,9 @@ def summarize(checks: list[tuple[bool, str]], seconds: float) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="tools/test fleet", description=__doc__)
     parser.add_argument("nodes", nargs="?", type=int, default=500)
-    parser.add_argument("--steady", type=int, default=25, metavar="SECONDS", help="length of the phase of rest (default 25)")
+    parser.add_argument("--steady", type=int, default=25, metavar="SECONDS", help="length of the idle phase (default 25)")
     parser.add_argument("--storm", type=int, default=15, metavar="SECONDS", help="length of the storm (default 15)")
-    parser.add_argument("--quick", action="store_true", help="for CI: 5 s of rest, and a storm of 10 s")
+    parser.add_argument("--quick", action="store_true", help="for CI: 5 idle seconds, and a storm of 10 s")
     options = parser.parse_args()
     if options.quick:
         options.steady, options.storm = 5, 10

@@ -3,7 +3,7 @@
 //
 //   start                  every node begins to publish its devices
 //   touch                  one device of each node changes its taints
-//   storm SECONDS CHANGES READS   so many devices change their taints each second, and so many claims are read
+//   storm SECONDS CHANGES READS   CHANGES devices change their taints each second, and READS claims are read
 //
 // The end of the input ends the process. tests/bench/peer/fleet.go does the same with the Go helper library.
 #include <CLI/CLI.hpp>

@@ -41,7 +41,7 @@ func main() {
 	flag.IntVar(&s.devices, "devices", 8, "how many devices the driver has")
 	// Off in the drivers that vendors start from. Their checkpoint is durable some seconds after the call.
 	flag.BoolVar(&s.syncFolder, "sync-folder", false, "make the new checkpoint durable before a call returns, as the daemon does")
-	flag.IntVar(&s.fleet, "fleet", 0, "be so many nodes for `tools/test fleet`, and no driver")
+	flag.IntVar(&s.fleet, "fleet", 0, "simulate this many nodes for `tools/test fleet`, without a driver")
 	flag.IntVar(&s.drivers, "drivers", 3, "with --fleet: how many drivers a node has")
 	flag.IntVar(&s.claims, "claims", 20, "with --fleet: how many claims there are to read")
 	flag.StringVar(&s.namespace, "namespace", "bench", "with --fleet: the namespace of the claims")
