@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 namespace json = boost::json;
 
 constexpr std::chrono::seconds kDeviceLimit{30};
-// Also for signals: one that comes just before waitpid(2) would not end it.
+// Polls instead of blocking: a signal that comes just before a blocking waitpid(2) would not interrupt it.
 constexpr std::chrono::milliseconds kPoll{100};
 constexpr std::size_t kMaxLog = 1u << 20;
 constexpr const char* kClaimUid = "11111111-2222-3333-4444-555555555555";
@@ -190,7 +190,7 @@ Result<admin::v1::Device> DeskNode::wait_for_device() {
     std::this_thread::sleep_for(kPoll);
   }
   if (interrupted != 0) return cut_off();
-  return fail(Code::kDeadlineExceeded, "module '{}' listed no device that works in {} s; its log says why",
+  return fail(Code::kDeadlineExceeded, "module '{}' listed no usable device within {} s; its log says why",
               module_.name, kDeviceLimit.count());
 }
 

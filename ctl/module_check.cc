@@ -191,8 +191,10 @@ void add_module_check(CLI::App& module, Session& session) {
   auto options = std::make_shared<CheckOptions>();
   add_module_file(*command, options->module);
   command
-      ->add_option("--device", options->devices,
-                   "the id of a device to prepare, the first two also for one claim; by default healthy ones")
+      ->add_option(
+          "--device", options->devices,
+          "the id of a device to prepare; repeat it for more, the first two are also prepared for one claim; by "
+          "default healthy devices")
       ->type_name("ID")
       ->allow_extra_args(false);
   command->add_flag("--all-devices", options->all_devices, "prepare every device that is not unhealthy")

@@ -60,9 +60,10 @@ class SmarterDevices {
     if (!match) return record.error(device.place(), "an entry needs a devicematch; write one");
     const auto pattern = pattern_of(match->value);
     if (!pattern || match->value == "nvidia-gpu")
-      return record.say(Fate::kNoCounterpart, *match,
-                        pattern ? "GPUs belong to the module for NVIDIA's"
-                                : fmt::format("'{}' has no form as a pattern of paths; write the paths", match->value));
+      return record.say(
+          Fate::kNoCounterpart, *match,
+          pattern ? "the NVIDIA module serves GPUs"
+                  : fmt::format("'{}' cannot be written as a pattern of paths; list the paths", match->value));
     if (std::ranges::find(kFolders, *pattern) != kFolders.end()) {
       const std::string name =
           draft_.add({.name = *pattern, .paths = {"/dev/" + *pattern + "/*"}, .together = true}, match->path);
@@ -91,8 +92,8 @@ class SmarterDevices {
       } else {
         for (const auto& [name, match] : entries) {
           record.say(Fate::kNote, match,
-                     fmt::format("its nodes are one resource, 'smarter-devices/{}', because entries with another "
-                                 "nummaxdevices have one for each node; change the requests of its pods",
+                     fmt::format("its nodes become one resource, 'smarter-devices/{}': only entries with the same "
+                                 "nummaxdevices can have a resource per node; change the requests of its pods",
                                  name));
           draft_.serve("smarter-devices/" + name, {name}, count, match.path);
         }

@@ -11,8 +11,8 @@
 
 namespace cardcage {
 
-// Used on the core, and destroyed there: the last reference to a channel must not go on a thread of gRPC, for which the
-// channel would wait. gRPC's threads only post.
+// Used and destroyed on the core, and gRPC's threads only post: if one of them dropped the last reference to the
+// channel, the destructor of the channel would wait for that same thread.
 class WatchCall final : private grpc::ClientReadReactor<admin::v1::WatchEvent> {
  public:
   // Calls `news` on the core after each event and at the end. The caller keeps what it needs until ended().

@@ -11,7 +11,7 @@ namespace {
 // Long enough to collect removals: files are mostly removed many at a time.
 constexpr Duration kRestoreDelay = std::chrono::seconds(1);
 // inotify may be unavailable, and loses events when its queue overflows.
-constexpr Duration kLookInterval = std::chrono::seconds(30);
+constexpr Duration kCdiCheckInterval = std::chrono::seconds(30);
 
 }  // namespace
 
@@ -21,16 +21,16 @@ CdiKeeper::CdiKeeper(asio::io_context& core, Clock& clock, const Ledger& ledger,
       cdi_(cdi),
       restored_(std::move(restored)),
       restoring_(core, clock),
-      looking_(core, clock),
+      checking_(core, clock),
       watch_(core, [this] { restore_soon(); }) {
   watch();
-  look_later();
+  check_later();
 }
 
-void CdiKeeper::look_later() {
-  looking_.call_after(kLookInterval, [this] {
+void CdiKeeper::check_later() {
+  checking_.call_after(kCdiCheckInterval, [this] {
     restore();
-    look_later();
+    check_later();
   });
 }
 

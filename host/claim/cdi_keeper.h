@@ -23,12 +23,12 @@ class CdiKeeper {
   void watch();
   void restore_soon();
   void restore();
-  void look_later();
+  void check_later();
 
   const Ledger& ledger_;
   const CdiWriter& cdi_;
   const Restored restored_;
-  DelayedCall restoring_, looking_;
+  DelayedCall restoring_, checking_;
   FolderWatch watch_;
 };
 

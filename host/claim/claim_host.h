@@ -13,7 +13,7 @@ class ClaimHost {
  public:
   virtual ~ClaimHost() = default;
 
-  // A device was taken or released that rules others of the module out.
+  // Called after a device was taken or released that excludes others of its module.
   virtual void partition_changed(const std::string& module) = 0;
   // Fails if the claim lacks one of its services, because the module may not run it any more.
   virtual Status check_services(const std::string& claim_uid) const = 0;

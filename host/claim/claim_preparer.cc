@@ -206,7 +206,7 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::prepare_anew(Operation& operation, c
   record.boot_id = environment_.ledger.boot_id();
   if (record.prepared == WallTime{}) record.prepared = environment_.clock.wall();
   if (auto committed = commit(record); !committed) co_return std::unexpected(committed.error());
-  unseen_->look_soon(key);
+  unseen_->check_soon(key);
   co_return prepared_devices(record);
 }
 

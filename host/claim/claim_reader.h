@@ -27,7 +27,7 @@ namespace cardcage {
 struct ComingPod {
   std::string uid, name_space, name;
   std::vector<std::string> claims;  // claims that it names
-  std::size_t templates = 0;        // it has so many others, whose names only its status tells
+  std::size_t templates = 0;        // the number of its other claims, whose names only its status tells
 };
 
 // [core] At most kMaxPods are known at a time, and the claims of kMaxUnderWay of them are read; claims of other pods

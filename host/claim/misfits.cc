@@ -14,11 +14,11 @@
 namespace cardcage {
 namespace {
 
-constexpr Duration kLookLimit = std::chrono::seconds(1);
+constexpr Duration kPathCheckLimit = std::chrono::seconds(1);
 constexpr Duration kUnseenPause = std::chrono::milliseconds(100);
-// Limits the threads that look, which end within microseconds unless a file system does not respond.
-constexpr int kMaxLooking = 64;
-std::atomic<int> looking = 0;
+// Limits the threads that check, which end within microseconds unless a file system does not respond.
+constexpr int kMaxChecks = 64;
+std::atomic<int> open_checks = 0;
 
 // Other errors tell nothing about the path.
 bool is_gone(int error) { return error == ENOENT || error == ENOTDIR || error == ENXIO || error == ENODEV; }
@@ -30,7 +30,7 @@ bool is_of_type(const std::string& type, mode_t mode) {
   return S_ISCHR(mode) || S_ISBLK(mode) || S_ISFIFO(mode);
 }
 
-// Empty for a path that fits or cannot be looked at. `node` is null unless the path is that of a device node.
+// Empty for a path that fits or cannot be examined. `node` is null unless the path is that of a device node.
 std::string misfit_of(const std::string& path, const DeviceNode* node) {
   struct stat status{};
   if (::stat(path.c_str(), &status) != 0) return is_gone(errno) ? fmt::format("'{}' is gone", path) : "";
@@ -60,7 +60,7 @@ bool is_unseen(const ModulePart& part, const std::string& path) {
   return std::ranges::find(part.unseen_paths, path) != part.unseen_paths.end();
 }
 
-Misfits look(const ClaimRecord& record) {
+Misfits misfits_in(const ClaimRecord& record) {
   Misfits misfits;
   for (const ModulePart& part : record.parts)
     each_path(part, [&](const std::string& path, const DeviceNode* node) {
@@ -89,16 +89,16 @@ void keep_unseen(const Misfits& misfits, ClaimRecord& record) {
 using Records = std::vector<std::shared_ptr<const ClaimRecord>>;
 
 // Returns one list per record, or none at all if that takes too long.
-Task<std::vector<Misfits>> look(asio::io_context& core, Clock& clock, Records records) {
-  if (records.empty() || looking >= kMaxLooking) co_return std::vector<Misfits>();
-  ++looking;
-  std::function<std::vector<Misfits>()> look_at_all = [records = std::move(records)] {
+Task<std::vector<Misfits>> check_paths(asio::io_context& core, Clock& clock, Records records) {
+  if (records.empty() || open_checks >= kMaxChecks) co_return std::vector<Misfits>();
+  ++open_checks;
+  std::function<std::vector<Misfits>()> check = [records = std::move(records)] {
     std::vector<Misfits> misfits;
-    for (const auto& record : records) misfits.push_back(look(*record));
-    --looking;
+    for (const auto& record : records) misfits.push_back(misfits_in(*record));
+    --open_checks;
     return misfits;
   };
-  auto misfits = co_await run_detached(core, clock, std::move(look_at_all), clock.now() + kLookLimit);
+  auto misfits = co_await run_detached(core, clock, std::move(check), clock.now() + kPathCheckLimit);
   co_return misfits ? std::move(*misfits) : std::vector<Misfits>();
 }
 
@@ -107,11 +107,11 @@ Task<std::vector<Misfits>> look(asio::io_context& core, Clock& clock, Records re
 Task<Misfits> find_misfits(asio::io_context& core, Clock& clock, std::shared_ptr<const ClaimRecord> record) {
   if (!has_paths(*record)) co_return Misfits();
   Records one{std::move(record)};
-  auto found = co_await look(core, clock, std::move(one));
+  auto found = co_await check_paths(core, clock, std::move(one));
   co_return found.empty() ? Misfits() : std::move(found.front());
 }
 
-void UnseenPaths::look_soon(ClaimKey claim) {
+void UnseenPaths::check_soon(ClaimKey claim) {
   claims_.insert(std::move(claim));
   if (soon_.pending()) return;
   soon_.call_after(kUnseenPause, [this] { spawn(core_, note(weak_from_this(), core_, clock_, ledger_, claims_)); });
@@ -123,7 +123,7 @@ Task<void> UnseenPaths::note(std::weak_ptr<UnseenPaths> weak, asio::io_context& 
   if (!weak.expired())
     for (const ClaimKey& claim : claims)
       if (auto record = ledger.find(claim); record && has_paths(*record)) prepared.push_back(std::move(record));
-  const auto found = co_await look(core, clock, prepared);
+  const auto found = co_await check_paths(core, clock, prepared);
   const auto self = weak.lock();
   if (!self) co_return;
   for (std::size_t i = 0; i < found.size(); ++i) {

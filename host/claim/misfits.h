@@ -32,7 +32,7 @@ class UnseenPaths : public std::enable_shared_from_this<UnseenPaths> {
       : core_(core), clock_(clock), ledger_(ledger), soon_(core, clock) {}
 
   // Looks after the response to the kubelet, and once for a burst of prepares.
-  void look_soon(ClaimKey claim);
+  void check_soon(ClaimKey claim);
   // True if the claim has not been looked at since it was prepared.
   bool awaits(const ClaimKey& claim) const { return claims_.contains(claim); }
 

@@ -11,7 +11,7 @@ std::optional<std::string> find_replaced(std::span<const ModulePart> before, std
         for (const HeldDevice& planned : part.devices)
           if (held.device_id != planned.device_id && same_devices({held.allocation}, {planned.allocation}))
             return fmt::format(
-                "it has device '{}', whose name '{}' is that of device '{}' now; delete its pod to release it",
+                "it holds device '{}', whose name '{}' now belongs to device '{}'; delete its pod to release the claim",
                 held.device_id, planned.allocation.device, planned.device_id);
   return std::nullopt;
 }

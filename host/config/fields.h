@@ -1,5 +1,5 @@
 // A section of the configuration is one list of fields. The reader, the plan and everything else that concerns all keys
-// walk these lists, so a key stands in one place.
+// walk these lists, so a key is declared in one place.
 #pragma once
 
 #include <optional>

@@ -56,7 +56,7 @@ std::optional<std::string> lines_of(const std::string& key, const toml::table& t
     if (add_member(lines, member.str(), value)) continue;
     options.refuse(
         key, options.reading().at(value.source()),
-        fmt::format("'{}' of a table in it is not one line of text, an integer, a boolean, or a list of these",
+        fmt::format("member '{}' of its table must be one line of text, an integer, a boolean, or a list of these",
                     printable(member.str(), kQuotedMember)));
     return std::nullopt;
   }

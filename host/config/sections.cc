@@ -26,7 +26,7 @@ constexpr milliseconds kMaxDraCall{44'000};
 constexpr milliseconds kMaxAllocate{30'000};
 // KubeletPreStartContainerRPCTimeoutInSecs is 30 (deviceplugin/v1beta1/constants.go).
 constexpr milliseconds kMaxPreStart{29'000};
-// The largest gid_t is no group (chown(2)).
+// The largest gid_t is not a group (chown(2)).
 constexpr std::uint32_t kMaxGroup = std::numeric_limits<gid_t>::max() - 1;
 constexpr milliseconds kLeast{100}, kMost{600'000};
 

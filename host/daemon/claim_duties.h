@@ -1,4 +1,4 @@
-// The duties of the daemon's rooms for claims.
+// Implements ClaimHost with other rooms of the daemon.
 #pragma once
 
 #include <functional>

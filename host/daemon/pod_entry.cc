@@ -23,7 +23,7 @@ PodEntry::PodEntry(const Parts& parts)
       hooks_(core_, clock_, node_.run_dir / kHookSocket, [this](HookRequest request, UniqueFd network_namespace) {
         return sandboxes_.admit(std::move(request), std::move(network_namespace));
       }) {
-  hook_file_->look();
+  hook_file_->check();
 }
 
 void PodEntry::listen_to_runtime(TaskGroup& loops) {
@@ -42,7 +42,7 @@ void PodEntry::stop_listening() {
 }
 
 Status PodEntry::restore() {
-  hook_file_->look();
+  hook_file_->check();
   return hooks_.restore();
 }
 

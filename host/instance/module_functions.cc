@@ -11,7 +11,7 @@ std::unexpected<Error> ModuleFunctions::failure(const CallContext& context, Code
 
 std::unexpected<Error> ModuleFunctions::exception(const CallContext& context, const char* what) const {
   const std::string text = what == nullptr ? "" : ": " + printable_lines(what, kMaxExplanation);
-  return failure(context, Code::kInternal, "it threw an exception, none may leave a module [R9]" + text);
+  return failure(context, Code::kInternal, "it threw an exception; no exception may leave a module [R9]" + text);
 }
 
 Status ModuleFunctions::to_status(const CallContext& context, cage_status status) const {

@@ -7,7 +7,7 @@
 namespace cardcage {
 namespace {
 
-// That of 1.0.
+// The size of the table in ABI 1.0.
 constexpr std::size_t kSmallestTable = offsetof(cage_module, extension) + sizeof(cage_module::extension);
 // A size beyond this is not a table but garbage.
 constexpr std::size_t kLargestTable = 4096;
@@ -110,7 +110,8 @@ static Result<const Table*> call_entry(const Library& library, const char* name,
   try {
     return reinterpret_cast<const Table* (*)(std::uint32_t)>(symbol)(host_minor);
   } catch (...) {
-    return fail(Code::kFailedPrecondition, "its entry {} threw an exception, none may leave a module [R9]", name);
+    return fail(Code::kFailedPrecondition, "its entry {} threw an exception; no exception may leave a module [R9]",
+                name);
   }
 }
 
@@ -136,7 +137,7 @@ Status LoadedModule::take_table_0_3() {
   auto table = read_table(&translated_->table);
   if (!table) return std::unexpected(table.error());
   table_ = *table;
-  // The schema of its params is the host's own.
+  // The schema that was made of `params` lies in the host, not in the file.
   cage_module own = table_;
   if (own.schemas == translated_->schema_list) own.schema_count = 0;
   return check_places(library_, *entry, own);

@@ -27,7 +27,8 @@ Status check_version(const Table03& table) {
   return {};
 }
 
-// `params` becomes a schema; those of no fields were read by the module itself. CAGE_OPTION_LIVE had no meaning there.
+// Makes a schema of `params`: a raw one if they have no fields, since the module read them itself. CAGE_OPTION_LIVE had
+// no meaning in params.
 Status translate_params(const Table03& from, TranslatedTable& to) {
   const bool has_params = from.param_count > 0 || from.params_kind.size > 0 || from.params_api_version.size > 0;
   if (!has_params) return {};

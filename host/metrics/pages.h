@@ -17,8 +17,8 @@
 
 namespace cardcage {
 
-// Returns true if a page shows the users of claims. Claims name the pods that use their devices only in the kubelet's
-// lists.
+// Returns true if the page of metrics names the pods that use claims: a module has metrics, and a claim of a driver is
+// prepared. Only the kubelet's lists tell these pods.
 bool wants_claim_users(const Supervisors& supervisors, const Ledger& ledger);
 
 // [core] A port that is taken costs only the pages: serving devices matters more.

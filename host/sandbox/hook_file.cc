@@ -20,7 +20,7 @@ constexpr std::size_t kMaxProgram = 64u << 20;  // bytes, with sanitizers and sy
 Status check_executable(const std::filesystem::path& folder) {
   struct statvfs about{};
   if (::statvfs(folder.c_str(), &about) != 0)
-    return fail_errno(errno, fmt::format("cannot look at the file system of {}", folder.native()));
+    return fail_errno(errno, fmt::format("cannot examine the file system of {}", folder.native()));
   if ((about.f_flag & ST_NOEXEC) == 0) return {};
   return fail(Code::kFailedPrecondition,
               "the file system of {} is mounted noexec, and the container runtime cannot start programs there; set "
@@ -37,13 +37,13 @@ Status check_folder(const std::filesystem::path& file) {
 
 }  // namespace
 
-void HookFile::look() {
-  if (!std::exchange(looking_, true)) spawn(core_, place_once(shared_from_this()));
+void HookFile::check() {
+  if (!std::exchange(checking_, true)) spawn(core_, place_once(shared_from_this()));
 }
 
 Task<Status> HookFile::ready(Instant deadline) {
   if (state_ && *state_) co_return Status();
-  look();
+  check();
   const OneShot<bool> ended(core_);
   waiting_.push_back(ended);
   if (co_await ended.wait_until(clock_, deadline)) co_return *state_;
@@ -67,7 +67,7 @@ void HookFile::note(const Result<Compared>& placed) {
     now = within(placed.error(), "containers that need the container hook cannot start");
   if (!now && state_ != now) log(LogLevel::kError, now.error().message);
   state_ = std::move(now);
-  looking_ = false;
+  checking_ = false;
   for (const OneShot<bool>& waiter : std::exchange(waiting_, {})) waiter.set(true);
 }
 

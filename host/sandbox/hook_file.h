@@ -28,7 +28,7 @@ class HookFile : public std::enable_shared_from_this<HookFile> {
 
   // Installs the program unless the file in the folder has the same content; does not wait for that. Running containers
   // have the path in their CDI files, so every version of the program has the same path.
-  void look();
+  void check();
   // Returns once the program is in place, or the error. Retries after a failure.
   Task<Status> ready(Instant deadline);
   // Returns the result of the last check; ok while the first one is in progress.
@@ -55,7 +55,7 @@ class HookFile : public std::enable_shared_from_this<HookFile> {
   const Places places_;
   Compared equal_;
   std::optional<Status> state_;  // empty until the first check has ended
-  bool looking_ = false;
+  bool checking_ = false;
   std::vector<OneShot<bool>> waiting_;  // callers that wait for the end of the check
   asio::thread_pool disk_{1};
 };

@@ -27,7 +27,7 @@ class Driver final : public Served<DriverServer> {
   // Returns true if no claim is prepared, and no slice is left or the API server has been unreachable for a while.
   bool idle() const override;
   void set_deadlines(const DeadlineConfig& deadlines) override;
-  // Slices have no texts.
+  // Only the stream of health has texts: slices stay as they are.
   void refresh_texts() override { std::ignore = refresh_health(); }
 
   // Unprepares the claim as on a call of the kubelet.

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kRegister = "register\n", kRegistered = "registered\n";
 constexpr std::size_t kMaxWord = 64;
-constexpr Duration kLook = std::chrono::milliseconds(20);
+constexpr Duration kPoll = std::chrono::milliseconds(20);
 // The kubelet registers a driver before it has connected to it, and until then calls the previous instance.
 constexpr Duration kConnect = std::chrono::milliseconds(250);
 
@@ -53,7 +53,7 @@ Task<void> HandOver::give(asio::io_context& core, Clock& clock, Instant deadline
   log(LogLevel::kInfo, "the next daemon registers the drivers");
   say(file, kRegister);
   Wakeup never(core);
-  while (clock.now() < deadline && said() != kRegistered && !lock(file)) co_await never.wait_for(clock, kLook);
+  while (clock.now() < deadline && said() != kRegistered && !lock(file)) co_await never.wait_for(clock, kPoll);
   if (said() == kRegistered) co_await never.wait_for(clock, kConnect);
 }
 

@@ -34,7 +34,7 @@ class ListedModule {
   // Limits the names that one pattern may give: each has a socket, and modules choose them.
   static constexpr std::size_t kMaxNames = 64;
 
-  // Patterns give the names in `held`, as far as they can, before the module has listed its devices.
+  // Until the module lists its devices, each name in `held` counts as one that a pattern gives, if one can give it.
   ListedModule(const Supervisor& supervisor, const std::set<std::string>& held);
 
   // Reads the newest snapshot and the rules.

@@ -68,7 +68,7 @@ class Served {
 
   // Schedules a refresh, one for a burst of changes.
   void refresh_soon() { wake_.wake(); }
-  // Follows the table in the texts about health, for a name that shows them.
+  // Publishes changed texts about health, if the name shows them.
   virtual void refresh_texts() {}
   // Withdraws the server and waits for open calls.
   Task<void> stop(Instant deadline);

@@ -28,8 +28,8 @@ class SinkGuard {
   }
   void close() { owner_.store(std::thread::id()); }
 
-  // [any-thread] A function of the C table of a sink, which the table has as its host_data. Calls `Method`, which
-  // returns a Status, on the thread of the open call and refuses every other thread. Keeps the first error of a call.
+  // [any-thread] An entry of a sink's C table, whose host_data is the sink. Calls `Method`, which returns a Status, on
+  // the thread of the open call, and refuses every other thread. Keeps the first error of a call.
   template <auto Method, class Table, class... Args>
   static cage_status call(Table* table, Args... args) {
     auto& sink = sink_of(Method, table->host_data);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::chrono::seconds kFirstLook{2};
 constexpr std::chrono::hours kRareLook{1};
-constexpr std::chrono::minutes kLookWhileShared{5};  // interval while a conflict lasts
+constexpr std::chrono::minutes kIntervalWhileShared{5};  // interval while a conflict lasts
 
 }  // namespace
 
@@ -33,16 +33,16 @@ Task<void> PoolNeighbours::run() {
   while (true) {
     while (pools_.empty()) co_await changed_.wait();
     const Duration pause = pause_.next();
-    const Instant due = clock_.now() + (found_.empty() ? pause : std::min<Duration>(pause, kLookWhileShared));
+    const Instant due = clock_.now() + (found_.empty() ? pause : std::min<Duration>(pause, kIntervalWhileShared));
     co_await changed_.wait_until(clock_, due);
-    if (clock_.now() >= due) co_await look();
+    if (clock_.now() >= due) co_await check();
   }
 }
 
-Task<void> PoolNeighbours::look() {
+Task<void> PoolNeighbours::check() {
   const auto published = co_await cluster_.list_pools(options_.driver, clock_.now() + options_.request_timeout);
   if (!published) {
-    log(LogLevel::kDebug, "cannot look whether other nodes publish the same pools",
+    log(LogLevel::kDebug, "cannot check whether other nodes publish the same pools",
         {{"driver", options_.driver}, {"error", published.error().message}});
     co_return;
   }

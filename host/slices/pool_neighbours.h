@@ -34,7 +34,7 @@ class PoolNeighbours {
   const std::map<std::string, std::string>& found() const { return found_; }
 
  private:
-  Task<void> look();
+  Task<void> check();
 
   Clock& clock_;
   Cluster& cluster_;

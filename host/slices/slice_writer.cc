@@ -59,7 +59,7 @@ Task<Status> SliceWriter::remove(Slice slice) {
   co_return deleted;
 }
 
-// If a server that was away has applied the update, its event comes, or a repetition conflicts with it.
+// kUnavailable needs no new list: if the server did apply the update, its event arrives, or the retry conflicts.
 Task<Status> SliceWriter::update(Slice slice) {
   const Slice sent = slice;
   auto stored = co_await cluster_.update_slice(std::move(slice), clock_.now() + timeout_);

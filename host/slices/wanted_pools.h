@@ -46,7 +46,7 @@ class WantedPools {
   // Returns false for a pool that is not wanted any more.
   bool contains(const std::string& pool) const { return pools_.contains(pool); }
   PoolContentPtr content(const std::string& pool) const;
-  // Returns true if no pool is to stay as it is stored.
+  // Returns false while a pool must stay as it is stored, because its content is not known yet.
   bool all_known() const;
   // Returns true if a pool has devices that containers may get without a call of the driver.
   bool skip_calls() const;

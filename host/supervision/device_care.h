@@ -23,11 +23,11 @@ class DeviceCare {
   // Judges the devices by the configured rules, as far as they fit the newest instance.
   void update_rules();
   const std::optional<Error>& rules_refused() const { return rules_refused_; }
-  // The health of a device has changed.
+  // Reports a change of a device's health to the supervisor's listener.
   void tell(HealthNews news);
   // The result of SupervisorListener::stuck has changed for a device.
   void stuck_changed() { states_told_.request(); }
-  // The list of devices, and so the time of the next change without a call, may have changed.
+  // Sets the timer for the next change of health that no call causes.
   void set_timer();
   // Resets one free device that a rule requires to be reset, and schedules the next check.
   void heal();

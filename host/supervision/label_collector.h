@@ -11,7 +11,7 @@ class LabelCollector {
   // `module` outlives this.
   explicit LabelCollector(SupervisedModule& module) : module_(module) {}
 
-  // The current instance is another one, or has listed its devices.
+  // Call this after the instance was replaced or has listed its devices.
   void request();
   bool due() const { return due_; }
   Task<void> collect();

@@ -29,7 +29,7 @@ enum class SupervisorEvent : std::uint8_t {
   kHealthText,  // only texts about their health
   kLabels,      // its node labels were collected
 };
-// Returns true for events after which others may call the module who could not before, or have other devices to use.
+// Returns true for events that change whether others may call the module, or which devices it lists.
 inline bool is_of_module(SupervisorEvent event) {
   return event == SupervisorEvent::kState || event == SupervisorEvent::kList;
 }

@@ -144,7 +144,7 @@ std::vector<Fault> failing_calls() {
        .row = "C++ exception",
        .file = "throwing.so",
        .provoke = &H::discover_once,
-       .error = "it threw an exception, none may leave a module [R9]: no driver"},
+       .error = "it threw an exception; no exception may leave a module [R9]: no driver"},
   };
 }
 

@@ -161,12 +161,12 @@ together = true
     const auto parsed = parse_config(start + line + "\n", "t.toml", process_environment);
     return parsed ? std::string() : parsed.error().entries.front().message;
   };
-  const std::string rule = " of a table in it is not one line of text, an integer, a boolean, or a list of these";
-  EXPECT_EQ(refused("speed = 1.5"), "module.options.devices: 'speed'" + rule);
-  EXPECT_EQ(refused("nested = { a = 1 }"), "module.options.devices: 'nested'" + rule);
-  EXPECT_EQ(refused("list = [[1]]"), "module.options.devices: 'list'" + rule);
-  EXPECT_EQ(refused("text = \"a\\nb\""), "module.options.devices: 'text'" + rule);
-  EXPECT_EQ(refused("\"a=b\" = 1"), "module.options.devices: 'a=b'" + rule);
+  const std::string rule = " of its table must be one line of text, an integer, a boolean, or a list of these";
+  EXPECT_EQ(refused("speed = 1.5"), "module.options.devices: member 'speed'" + rule);
+  EXPECT_EQ(refused("nested = { a = 1 }"), "module.options.devices: member 'nested'" + rule);
+  EXPECT_EQ(refused("list = [[1]]"), "module.options.devices: member 'list'" + rule);
+  EXPECT_EQ(refused("text = \"a\\nb\""), "module.options.devices: member 'text'" + rule);
+  EXPECT_EQ(refused("\"a=b\" = 1"), "module.options.devices: member 'a=b'" + rule);
 }
 
 }  // namespace

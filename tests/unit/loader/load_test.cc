@@ -145,7 +145,8 @@ TEST(LoadTest, RefusesAnEntryThatReturnsNoTableOrThrows) {
                     "its entry cage_module_v1 returned no table, which means that it does not work with this host "
                     "(module ABI 1.0): install a build for this version"));
   EXPECT_EQ(refusal("throwing_entry.so"),
-            refused("throwing_entry.so", "its entry cage_module_v1 threw an exception, none may leave a module [R9]"));
+            refused("throwing_entry.so",
+                    "its entry cage_module_v1 threw an exception; no exception may leave a module [R9]"));
 }
 
 TEST(LoadTest, TwoModulesWithTheSameClassHaveTablesOfTheirOwn) {

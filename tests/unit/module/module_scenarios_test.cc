@@ -237,11 +237,13 @@ TEST_P(ModuleScenarios, AnUndeclaredValueIsZeroAndHarmless) { EXPECT_TRUE(start_
 
 TEST_P(ModuleScenarios, ExceptionsEndAtTheModule) {
   ASSERT_TRUE(start("throwing.so"));
-  EXPECT_EQ(run(module->call(DiscoverCall{}, soon())).error(),
-            (Error{Code::kInternal,
-                   "module 'm' cannot discover: it threw an exception, none may leave a module [R9]: no driver"}));
+  EXPECT_EQ(
+      run(module->call(DiscoverCall{}, soon())).error(),
+      (Error{Code::kInternal,
+             "module 'm' cannot discover: it threw an exception; no exception may leave a module [R9]: no driver"}));
   EXPECT_EQ(run(module->call(PrepareCall{claim("u1")}, soon())).error(),
-            (Error{Code::kInternal, "module 'm' cannot prepare: it threw an exception, none may leave a module [R9]"}));
+            (Error{Code::kInternal,
+                   "module 'm' cannot prepare: it threw an exception; no exception may leave a module [R9]"}));
   EXPECT_TRUE(run(module->stop(soon())));
 }
 

@@ -73,7 +73,7 @@ class HookFileTest : public ::testing::Test {
   // one after a failure.
   Status look(HookFile& files) {
     core.call([&] {
-      files.look();
+      files.check();
       return true;
     });
     return ready(files);
