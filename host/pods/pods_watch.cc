@@ -126,7 +126,11 @@ Task<void> PodsWatch::watch_forever() {
       while (socket_identity(socket_) == socket) co_await clock_.sleep_for(kSocketPollInterval);
       continue;
     }
-    show(State::kFailing, end ? "the kubelet ended the stream" : end.error().message);
+    // A kubelet without the API leaves the socket of the one before it.
+    if (is_served(socket_))
+      show(State::kFailing, end ? "the kubelet ended the stream" : end.error().message);
+    else
+      show(State::kAbsent, "");
     if (clock_.now() - begun >= kGoodWatch) retry_.reset();
     co_await clock_.sleep_for(retry_.next());
   }

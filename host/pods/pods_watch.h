@@ -21,7 +21,7 @@ namespace cardcage {
 // For operators.
 struct PodsWatchView {
   enum class State : std::uint8_t {
-    kAbsent,   // no socket, or one that does not know the call
+    kAbsent,   // no socket, one that no kubelet serves, or one that does not know the call
     kSyncing,  // receiving the pods that exist already
     kWatching,
     kFailing,  // see error; tries again

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "host/rpc/client_slot.h"
+#include "host/rpc/unix_socket.h"
 #include "sim/scratch_folder.h"
 #include "tests/fakes/core_fixture.h"
 #include "tests/fakes/fake_clock.h"
@@ -57,6 +58,13 @@ class PodsWatchTest : public CoreFixture {
   }
 
   ScratchFolder root;
+  // Leaves a socket that no process serves.
+  static void leave_socket(const std::filesystem::path& path) {
+    std::filesystem::remove(path);
+    const UniqueFd socket = new_unix_socket();
+    ASSERT_EQ(bind_unix(socket, *unix_address(path)), 0);
+  }
+
   KubeletSockets sockets = KubeletSockets::below(root.path(), root / "device-plugins");
   FakePodResources kubelet{root.path(), root / "device-plugins"};
   FakeClock clock;
@@ -134,7 +142,9 @@ TEST_F(PodsWatchTest, ARestartOfTheKubeletSendsTheListAgain) {
   kubelet.put_pod(kTrainerPod);
   start_synced();
   kubelet.stop_pods_api();
-  ASSERT_TRUE(until(PodsWatchView::State::kFailing));
+  leave_socket(sockets.pods);
+  ASSERT_TRUE(until(PodsWatchView::State::kAbsent));
+  EXPECT_EQ(watch.view().error, "");
   kubelet.start_pods_api();
   ASSERT_TRUE(until_watching_again(2));
   EXPECT_EQ(watch.uid_of("ml", "trainer-0"), "uid-1");
