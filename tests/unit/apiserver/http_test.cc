@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
+#include <thread>
 
 #include "tests/fakes/core_fixture.h"
 #include "tests/fakes/fake_api_server.h"
@@ -257,7 +258,11 @@ TEST_F(HttpStreamTest, LinesAreCompleteHoweverTheyArrive) {
 }
 
 TEST_F(HttpStreamTest, TheBeginIsReportedBeforeTheFirstLine) {
-  on_begin = [this] { server.end_watches(); };
+  on_begin = [this] {
+    // The server counts a watch just after it has sent the header.
+    for (int i = 0; i < 5'000 && server.watches() == 0; ++i) std::this_thread::sleep_for(1ms);
+    server.end_watches();
+  };
   const auto ended = watch([] {});
   ASSERT_TRUE(ended) << ended.error().message;
   EXPECT_THAT(lines, IsEmpty());
