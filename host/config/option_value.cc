@@ -104,7 +104,7 @@ Result<OptionValue> check_map(const OptionDeclaration& declaration, const TextMa
   }
   if (auto checked = check_range(declaration, static_cast<std::int64_t>(entries.size()), "has", " entries"); !checked)
     return std::unexpected(checked.error());
-  return OptionValue(std::move(checked_entries));
+  return checked_entries;  // GCC 12 warns about a temporary OptionValue here
 }
 
 Result<OptionValue> check_duration(const OptionDeclaration& declaration, const std::string& text) {
