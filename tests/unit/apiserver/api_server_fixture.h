@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <boost/asio/bind_cancellation_slot.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "host/apiserver/api_server.h"
@@ -76,6 +78,13 @@ class ApiServerFixture : public CoreFixture {
   }
   Result<Slice> create(Slice made = slice()) {
     return run(api->create_slice(std::move(made), within_time(std::chrono::seconds(20))));
+  }
+  // Begins a call whose result comes later.
+  template <class T>
+  void begin(Task<Result<T>> task, std::optional<Result<T>>& result, asio::cancellation_slot cancel = {}) {
+    asio::co_spawn(core, std::move(task),
+                   asio::bind_cancellation_slot(
+                       cancel, [&result](const std::exception_ptr&, Result<T> ended) { result = std::move(ended); }));
   }
   // Runs the core until `condition` holds, at most 20 s.
   template <class Condition>

@@ -15,7 +15,7 @@ class ApiServerPaceTest : public ApiServerFixture {
   // Runs until the call has ended or sleeps.
   template <class T>
   void start(Task<Result<T>> task, std::optional<Result<T>>& result) {
-    asio::co_spawn(core, std::move(task), [&result](const std::exception_ptr&, Result<T> ended) { result = ended; });
+    begin(std::move(task), result);
     run_until([&] { return result || clock.sleepers() > 0; });
   }
   void SetUp() override {
@@ -93,19 +93,14 @@ TEST_F(ApiServerPaceTest, ARefusedSliceIsTriedForAMinuteWithLongerPauses) {
   EXPECT_LE(attempts, 10u);
 }
 
-Task<void> list_into(ApiServer& api, Instant deadline, std::optional<Result<std::vector<PublishedPool>>>& pools) {
-  pools = co_await api.list_pools("d.example.com", deadline);
-}
-
 TEST_F(ApiServerPaceTest, ACallThatIsCancelledBeforeItsTurnIsNotRefused) {
   ASSERT_TRUE(run(api->get_node("n1", clock.now() + 5s)));
   server.inject({.status = 429, .headers = "Retry-After: 3\r\n"});
   std::optional<Result<std::vector<PublishedPool>>> refused, cancelled;
-  spawn(core, list_into(*api, clock.now() + 10s, refused));
+  begin(api->list_pools("d.example.com", clock.now() + 10s), refused);
   run_until([&] { return clock.sleepers() == 1; });
   asio::cancellation_signal cancel;
-  asio::co_spawn(core, list_into(*api, clock.now() + 10s, cancelled),
-                 asio::bind_cancellation_slot(cancel.slot(), asio::detached));
+  begin(api->list_pools("d.example.com", clock.now() + 10s), cancelled, cancel.slot());
   run_until([&] { return clock.sleepers() == 2; });
   cancel.emit(asio::cancellation_type::terminal);
   run_until([&] { return cancelled.has_value(); });
@@ -187,8 +182,7 @@ TEST_F(ApiServerOutageTest, ASuccessLeavesRetryAfterAlone) {
   start(api->get_claim("ns", "c1", clock.now() + 10s), claim);
   server.go_down();
   std::optional<Result<ClusterNode>> node;
-  asio::co_spawn(core, api->get_node("n1", clock.now() + 10s),
-                 [&node](const std::exception_ptr&, Result<ClusterNode> ended) { node = std::move(ended); });
+  begin(api->get_node("n1", clock.now() + 10s), node);
   run_until([&] { return clock.sleepers() == 2; });
   server.come_up();
   clock.advance(1s);
@@ -199,21 +193,16 @@ TEST_F(ApiServerOutageTest, ASuccessLeavesRetryAfterAlone) {
   EXPECT_EQ(clock.sleepers(), 1u);
 }
 
-Task<void> get_into(ApiServer& api, Instant deadline, std::optional<Code>& ended) {
-  const auto claim = co_await api.get_claim("ns", "c1", deadline);
-  ended = claim ? Code::kOk : claim.error().code;
-}
-
 TEST_F(ApiServerPaceTest, ACallThatWaitsForItsRetryCanBeCancelled) {
   server.inject({.status = 503});
   asio::cancellation_signal cancel;
-  std::optional<Code> ended;
-  asio::co_spawn(core, get_into(*api, clock.now() + 10s, ended),
-                 asio::bind_cancellation_slot(cancel.slot(), asio::detached));
+  std::optional<Result<Claim>> ended;
+  begin(api->get_claim("ns", "c1", clock.now() + 10s), ended, cancel.slot());
   run_until([&] { return clock.sleepers() > 0; });
   cancel.emit(asio::cancellation_type::terminal);
   settle();
-  EXPECT_EQ(ended, Code::kCancelled);
+  ASSERT_TRUE(ended && !*ended);
+  EXPECT_EQ(ended->error().code, Code::kCancelled);
 }
 
 }  // namespace

@@ -44,10 +44,7 @@ TEST_F(ApiServerTest, AClaimWaitsForTheDiscoveryOfAnotherCallerUntilItsDeadline)
   server.inject({.kind = Fault::Kind::kSilence, .target = "/apis/resource.k8s.io"});
   std::optional<Result<SliceList>> list;
   asio::cancellation_signal cancel;
-  asio::co_spawn(core, api->list_slices("d.example.com", "n1", within_time(20s)),
-                 asio::bind_cancellation_slot(cancel.slot(), [&](const std::exception_ptr&, Result<SliceList> ended) {
-                   list = std::move(ended);
-                 }));
+  begin(api->list_slices("d.example.com", "n1", within_time(20s)), list, cancel.slot());
   run_until([&] { return count_requests("GET", "/apis/resource.k8s.io") == 1; });
   const Instant began = std::chrono::steady_clock::now();
   const auto claim = get_claim(100ms);
@@ -299,16 +296,12 @@ TEST_F(ApiServerTest, ARotatedTokenIsReadAndTheCallIsRetriedOnce) {
   EXPECT_TRUE(get_claim()) << "without waiting for the next check of the file";
 }
 
-Task<void> get_into(ApiServer& api, Instant deadline, std::optional<Result<Claim>>& claim) {
-  claim = co_await api.get_claim("ns", "c1", deadline);
-}
-
 TEST_F(ApiServerTest, CallsThatAreRefusedTogetherAreAllRetriedWithTheRotatedToken) {
   ASSERT_TRUE(get_claim());
   server.require_token("t2");
   write("token", "t2");
   std::array<std::optional<Result<Claim>>, 3> claims;
-  for (auto& claim : claims) spawn(core, get_into(*api, within_time(20s), claim));
+  for (auto& claim : claims) begin(api->get_claim("ns", "c1", within_time(20s)), claim);
   run_until([&] { return std::ranges::all_of(claims, [](const auto& claim) { return claim.has_value(); }); });
   for (const auto& claim : claims) EXPECT_TRUE(*claim) << (*claim).error().message;
 }

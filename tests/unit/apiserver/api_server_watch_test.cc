@@ -114,10 +114,6 @@ TEST_F(ApiServerWatchTest, DriversShareTheirFirstRequestsAndTheWatch) {
   EXPECT_THAT(server.requests(), SizeIs(7)) << "versions, slices, Node, watch, and a create for each driver";
 }
 
-Task<void> list_into(ApiServer& api, std::string driver, Instant deadline, std::optional<Result<SliceList>>& list) {
-  list = co_await api.list_slices(driver, "n1", deadline);
-}
-
 class ApiServerExpiryTest : public ApiServerWatchTest {
  protected:
   using Lists = std::array<std::optional<Result<SliceList>>, kThreeDrivers.size()>;
@@ -126,7 +122,7 @@ class ApiServerExpiryTest : public ApiServerWatchTest {
   void list_all(Lists& lists, Duration limit = 20s) {
     for (std::size_t i = 0; i < lists.size(); ++i) {
       lists[i].reset();
-      spawn(core, list_into(*api, kThreeDrivers[i], within_time(limit), lists[i]));
+      begin(api->list_slices(kThreeDrivers[i], "n1", within_time(limit)), lists[i]);
     }
     run_until([&] { return std::ranges::all_of(lists, [](const auto& list) { return list.has_value(); }); });
   }
@@ -185,11 +181,11 @@ TEST_F(ApiServerExpiryTest, AListThatLacksTheWritesOfADriverIsMadeAgain) {
   run_to_the_end();
   asked_before = server.requests().size();
   std::optional<Result<SliceList>> first, second;
-  spawn(core, list_into(*api, kThreeDrivers[1], within_time(20s), first));
+  begin(api->list_slices(kThreeDrivers[1], "n1", within_time(20s)), first);
   run_until([&] { return first.has_value(); });
   late.pool.name = "n1/later";
   ASSERT_TRUE(create(late));
-  spawn(core, list_into(*api, kThreeDrivers[0], within_time(20s), second));
+  begin(api->list_slices(kThreeDrivers[0], "n1", within_time(20s)), second);
   run_until([&] { return second.has_value(); });
   ASSERT_TRUE(*second);
   EXPECT_THAT((*second)->slices, SizeIs(3));
@@ -222,7 +218,7 @@ class ApiServerRestoreTest : public ApiServerExpiryTest {
   void list_others() {
     for (const char* driver : {kThreeDrivers[1], kThreeDrivers[2]}) {
       std::optional<Result<SliceList>> other;
-      spawn(core, list_into(*api, driver, within_time(20s), other));
+      begin(api->list_slices(driver, "n1", within_time(20s)), other);
       run_until([&] { return other.has_value(); });
       ASSERT_TRUE(*other) << (*other).error().message;
     }
