@@ -18,8 +18,6 @@ constexpr std::chrono::seconds kSharedReads{2};
 // drop it without a word; or it continues from a version that the server no longer has, since etcd was restored from a
 // backup. In both cases, list again.
 constexpr std::chrono::seconds kLongestSilence{130};
-// A shorter watch counts as failed, so that a server that ends watches at once is not called in a tight loop.
-constexpr std::chrono::seconds kMinWatchTime{5};
 
 inline Result<json::value> parse_response(const Result<std::string>& body) {
   if (!body) return std::unexpected(body.error());

@@ -10,6 +10,7 @@
 #include "host/apiserver/watch_event.h"
 #include "host/core/cancellation.h"
 #include "host/core/log.h"
+#include "host/core/random_duration.h"
 
 namespace cardcage {
 namespace {
@@ -139,9 +140,7 @@ Task<Status> ApiServer::follow_selected(std::string selector, std::function<void
       log_limited(LogLevel::kWarn, "watch claims", "the watch of ResourceClaims has ended",
                   {{"error", ended.error().message}});
     // All nodes lose their watches together; each continues at another time.
-    const std::chrono::milliseconds spread = kSpreadOfLists;
-    const std::chrono::milliseconds pause(std::uniform_int_distribution(spread.count() / 20, spread.count())(random_));
-    co_await clock_.sleep_for(pause);
+    co_await clock_.sleep_for(random_duration(kSpreadOfLists / 20, kSpreadOfLists, random_));
     if (is_cancelled(co_await asio::this_coro::cancellation_state))
       co_return fail(Code::kCancelled, "following claims was cancelled");
   }

@@ -5,6 +5,7 @@
 
 #include "host/core/cancellation.h"
 #include "host/core/log.h"
+#include "host/core/random_duration.h"
 
 namespace cardcage {
 namespace {
@@ -16,7 +17,7 @@ constexpr std::chrono::seconds kLeaseInterval{120};
 // or none while the server is away or overloaded.
 constexpr int kMaxDoubts = 3;
 // Spreads the checks of nodes that started together.
-constexpr std::chrono::milliseconds kSpread{10'000};
+constexpr std::chrono::seconds kSpread{10};
 
 }  // namespace
 
@@ -32,8 +33,7 @@ Task<bool> LabelledClaims::complete() {
 Task<void> LabelledClaims::wait_for_change(bool was) {
   std::minstd_rand random{std::random_device{}()};
   while (true) {
-    const std::chrono::milliseconds more(std::uniform_int_distribution<int>(0, kSpread.count())(random));
-    co_await clock_.sleep_for(kLeaseInterval + more);
+    co_await clock_.sleep_for(kLeaseInterval + random_duration(Duration::zero(), kSpread, random));
     const bool over = co_await cancelled();
     if (over) co_return;
     const bool now = co_await complete();

@@ -9,18 +9,13 @@
 #include "host/apiserver/watch_event.h"
 #include "host/core/cancellation.h"
 #include "host/core/log.h"
+#include "host/core/random_duration.h"
 #include "host/model/resource_version.h"
+#include "host/model/retry_pace.h"
 
 namespace cardcage {
-namespace {
 
 using namespace asio::experimental::awaitable_operators;
-
-// After a restart of the API server 10,000 nodes come back at 500 a second, each with a TLS handshake. A longer time
-// would leave a node without slices for as long if its kubelet starts together with the API server, and wipes them.
-constexpr std::chrono::milliseconds kLongestReturn{20'000};
-
-}  // namespace
 
 // Keeps a follower in the list while its coroutine runs, and hands the watch over when it ends.
 class SliceFeed::Membership {
@@ -140,8 +135,7 @@ void SliceFeed::end_followers(const Status& how) {
 void SliceFeed::end_all(const Status& how) {
   leader_ = nullptr;
   if (!how && how.error().code == Code::kUnavailable)
-    not_before_ = clock_.now() +
-                  std::chrono::milliseconds(std::uniform_int_distribution<int>(0, kLongestReturn.count())(random_));
+    not_before_ = clock_.now() + random_duration(Duration::zero(), kSpreadOfLists, random_);
   end_followers(how);
 }
 

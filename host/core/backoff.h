@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <random>
 #include <string>
 
-#include "host/core/task.h"
+#include "host/core/random_duration.h"
 
 namespace cardcage {
 
@@ -24,7 +23,7 @@ class Backoff {
   Duration next() {
     const Duration pause = next_;
     next_ = std::min(next_ * 2, longest_);
-    return std::uniform_int_distribution<Duration::rep>(pause.count() / 2, pause.count())(random_) * Duration(1);
+    return random_duration(pause / 2, pause, random_);
   }
   void reset() { next_ = first_; }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "host/core/cancellation.h"
+#include "host/core/random_duration.h"
 #include "host/core/waiting_place.h"
 
 namespace cardcage {
@@ -21,7 +22,7 @@ Task<void> Contact::wait_to_retry(Clock& clock, Instant due, Duration spread) {
     co_await (*retry).wait_until(clock, due);
   }
   if (is_cancelled(co_await asio::this_coro::cancellation_state) || clock.now() >= due) co_return;
-  const Duration part(std::uniform_int_distribution<Duration::rep>(0, spread.count())(random_));
+  const Duration part = random_duration(Duration::zero(), spread, random_);
   co_await clock.sleep_until(std::min(due, clock.now() + part));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "host/claim/claim_plan.h"
 #include "host/core/log.h"
 #include "host/pods/claim_checkpoint.h"
 
@@ -13,14 +14,12 @@ constexpr std::chrono::seconds kAnswerLimit{10};
 
 // A claim that pods of several nodes have used one after the other may have devices of the same driver on another node.
 bool has_device_of(const ClaimRecord& record, const std::vector<Allocation>& allocations) {
-  const auto is_held = [&](const Allocation& allocation) {
-    return allocation.driver == record.driver && std::ranges::any_of(record.parts, [&](const ModulePart& part) {
-             return std::ranges::any_of(part.devices, [&](const HeldDevice& held) {
-               return held.allocation.pool == allocation.pool && held.allocation.device == allocation.device;
-             });
+  const std::vector<Allocation> held = allocations_of(record);
+  return std::ranges::any_of(allocations, [&](const Allocation& now) {
+    return now.driver == record.driver && std::ranges::any_of(held, [&](const Allocation& then) {
+             return then.pool == now.pool && then.device == now.device;
            });
-  };
-  return std::ranges::any_of(allocations, is_held);
+  });
 }
 
 }  // namespace

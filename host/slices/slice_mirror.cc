@@ -12,8 +12,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A shorter watch counts as failed, so that a server that ends watches at once is not called in a tight loop.
-constexpr Duration kMinWatchTime = 5s;
 // A server that has just started needs seconds until it knows the rights of its users.
 constexpr Duration kPauseAfterDenial = 5s;
 
